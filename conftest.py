@@ -92,12 +92,13 @@ def unrendered(monkeypatch):
 @contextmanager
 def one_gaussian_process():
     """Default fits compare one Gaussian process, plain and warped, and ten trees."""
-    from sparsact.fit.candidates.gp import normal_scores
+    from sparsact.fit.candidates import candidates
+    from sparsact.fit.candidates.gp import ProcessCandidate
+    from sparsact.fit.candidates.trees import TreesCandidate
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sparsact.fit.candidates.gp.KERNELS", ("product",))
-        patch.setattr("sparsact.fit.candidates.gp.WARPS", {"normal scores": normal_scores})
-        patch.setattr("sparsact.fit.candidates.trees.SIZES", {0: {8: 10}})
+        patch.setitem(candidates(), "gp", ProcessCandidate(kernels=("product",), warps=("normal scores",)))
+        patch.setitem(candidates(), "trees", TreesCandidate({0: {8: 10}}))
         yield
 
 

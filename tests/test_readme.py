@@ -47,9 +47,9 @@ def protein(tmp_path, monkeypatch):
     return table
 
 
-def run_python(adapted):
+def run_python(adapted, **given):
     """Each block of Python, one after another: whether it was changed, what it prints, and what it is to print."""
-    names: dict[str, object] = {}
+    names: dict[str, object] = {**given}
     for code, output in fenced("python"):
         with redirect_stdout(StringIO()) as printed:
             exec(compile(adapted(code), "README.md", "exec"), names)
@@ -60,11 +60,12 @@ def run_python(adapted):
 @pytest.mark.usefixtures("unrendered", "few_rivals")
 def test_the_examples_run(protein, monkeypatch, capsys):
     """A tenth of the rows, few rivals: what depends on neither is printed as it stands, of the rest as many lines."""
-    monkeypatch.setattr("sparsact.datasets.load_protein", lambda: protein, raising=False)
-    changes = {"load_poelwijk": "load_protein", "5000": "500", "4000": "400", "4900": "490"}
-    pattern = re.compile("|".join(changes))
+    changes = {"sa.datasets.load_poelwijk()": "protein", "5000": "500", "4000": "400", "4900": "490"}
+    pattern = re.compile("|".join(map(re.escape, changes)))
     seen = []
-    for changed, printed, output in run_python(lambda code: pattern.sub(lambda found: changes[found[0]], code)):
+    for changed, printed, output in run_python(
+        lambda code: pattern.sub(lambda found: changes[found[0]], code), protein=protein
+    ):
         assert (printed.count("\n"), changed or printed) == (output.count("\n"), changed or output)
         seen.append(changed)
     assert seen.count(False) >= 2

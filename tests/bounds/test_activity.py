@@ -20,13 +20,17 @@ def test_the_formula_row_by_row():
     assert_allclose(sensitivity_certificate(network, X), 4 * (slopes**2).sum(axis=1))
 
 
-def test_sparse_weights_and_blocks(monkeypatch):
+def test_sparse_weights_and_blocks():
+    """Of 4,099 columns 1,023 rows are a block."""
     network = networks.index(4)
     thin = SparselyActivatedNetwork(network.u, sp.csr_array(network.W), network.b)
-    X = np.random.default_rng(1).choice([1.0, -1.0], (37, 20))
-    whole = sensitivity_certificate(network, X)
-    monkeypatch.setattr("sparsact.bounds.sensitivity._NUMBERS_AT_ONCE", 100)
-    assert_allclose(sensitivity_certificate(thin, X), whole)
+    rng = np.random.default_rng(1)
+    X = rng.choice([1.0, -1.0], (37, 20))
+    assert_allclose(sensitivity_certificate(thin, X), sensitivity_certificate(network, X))
+    W = sp.random_array((5, 4_099), density=0.01, rng=rng, format="csr")
+    wide, X = SparselyActivatedNetwork(np.ones(5), W, np.zeros(5)), rng.choice([1, -1], (1_100, 4_099)).astype(np.int8)
+    slopes = wide.active(X) @ abs(W).toarray()
+    assert_allclose(sensitivity_certificate(wide, X), 4 * (slopes**2).sum(axis=1))
     assert sensitivity_from_activity(thin, np.full(16, 1 / 32), k=1) == pytest.approx(4 * (4 + 1 / 4) / 2)
 
 

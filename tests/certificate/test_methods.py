@@ -10,9 +10,9 @@ from random_networks import KINDS, random_network
 
 import sparsact
 from sparsact import kernels
-from sparsact.certificate import preactivations, sweep
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.most_active import COMPARISONS
+from sparsact.certificate.sweep import Effort, enumerated, sweep
 from sparsact.certificate.symmetry import Orbits
 from sparsact.constructions import indexing, parity
 from sparsact.hypercube import points
@@ -161,19 +161,19 @@ def test_a_network_is_not_changed_and_the_global_generator_is_left_alone():
 
 
 @pytest.mark.parametrize("kind", ["far", "tenths"])
-def test_doubt_that_is_too_much_to_settle_is_told(kind, monkeypatch):
+def test_doubt_that_is_too_much_to_settle_is_told(kind):
     """With next to no work allowed, bounds still hold the truth, and the certificate says what is left open."""
-    monkeypatch.setattr(sweep, "SETTLED_AT_MOST", 2)
-    monkeypatch.setattr(sweep, "SWEEP_AT_MOST", 0)
-    monkeypatch.setattr(sweep, "SWEEP_GLADLY", 0)
-    monkeypatch.setattr(preactivations, "MOST_VALUES", 1)
-    rng = np.random.default_rng(17)
+    rng, effort, cube = np.random.default_rng(17), Effort(2, 0, 0, 1), Inputs.of(None, 8)
     doubts = set()
     for _ in range(8):
         network = random_network(kind, 9, 8, rng)
         most = network.n_active(points(8)).max()
         for method in ("enumeration", "orbits"):
-            certificate = network.certify(method)
+            if method == "enumeration":
+                tally = enumerated(network, cube, n_threads=1, effort=effort)
+            else:
+                tally = sweep(network, cube, Orbits(network.W, cube), effort)
+            certificate = tally.certificate(network.s, cube.words, method, "")
             assert certificate.max_active <= most <= certificate.upper
             assert network.n_active(certificate.witness[None])[0] == certificate.max_active
             if not certificate.exact:

@@ -14,7 +14,7 @@ from sparsact.datasets.readers import open_source
 from sparsact.datasets.table_files import pieces
 from sparsact.datasets.table_stream import TableSurvey
 from sparsact.fit.fold_sums import FoldSums
-from sparsact.passes import dask as passes
+from sparsact.passes.dask import workers
 from sparsact.saving import modelfile
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
@@ -138,14 +138,13 @@ def test_an_address_that_is_none(folder, capsys):
         assert "is neither local:N" in err
 
 
-def test_a_cluster_without_workers_is_not_waited_for_without_end(capsys, folder, monkeypatch):
-    monkeypatch.setattr(passes, "WAIT_FOR_WORKERS", 0.2)
-    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp") as empty:
-        files = str(folder / "*.parquet")
-        words = ("fit", files, "--target", "y", "--ignore", "kind", "--cluster", empty.scheduler_address)
-        status, _, err = run(capsys, *words)
-    assert status == 2
-    assert "no worker joined within 0.2 s" in err
+def test_a_cluster_without_workers_is_not_waited_for_without_end():
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp") as empty,
+        pytest.raises(ValueError, match=r"no worker joined within 0\.2 s"),
+        workers(empty.scheduler_address, wait=0.2),
+    ):
+        pytest.fail("there are no workers")
 
 
 def test_workers_that_end_while_they_start_end_the_command(capsys, folder, monkeypatch):

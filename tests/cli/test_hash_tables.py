@@ -143,7 +143,7 @@ def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
     table = open_table(folder / "bent.csv", "y", domain="auto")
     sample = sampled(table, 3, 4)
     asked = FitOptions(("y",), folds=3, random_state=4)
-    fit = fitted_tables(table, asked, sample, Stages(), Checkpoint())
+    fit = fitted_tables((table, asked, sample, Stages()), Checkpoint())
     model, held_out = fit.model, fit.held_out
     X, y, folds = sample.rows()
     expected, roots = [], []
@@ -158,16 +158,15 @@ def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
 
 
 @pytest.mark.parametrize("at_once", few_of([4, 3, 1], [3]))
-def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_rows(folder, monkeypatch, at_once):
+def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_rows(folder, at_once):
     """Few rows lay the tables out; every row is learned once by each model but that of its fold."""
-    monkeypatch.setattr("sparsact.fit.candidates.lsh._n_at_once", lambda *_: at_once)
     table = open_table(folder / "bent.csv", "y", batch_rows=131, domain="auto")
     sample = sampled(table, 3, 4, most=500)
     assert not sample.is_complete
     assert len(sample.rows()[0]) == 500
     seen = []
     stages = Stages(lambda now: seen.append((now.stage, now.n_rows)))
-    fit = fitted_tables(table, FitOptions(("y",), folds=3, random_state=4), sample, stages, Checkpoint())
+    fit = fitted_tables((table, FitOptions(("y",), folds=3, random_state=4), sample, stages), Checkpoint(), at_once)
     whole, held_out = fit.model, fit.held_out
     X = np.concatenate([X for X, _ in table.batches()])
     y = np.concatenate([y for _, y in table.batches()])
@@ -248,7 +247,7 @@ def test_inspect_shows_the_tables_and_the_columns(capsys, tmp_path, bent):
 def test_slopes_are_in_deviations_and_each_layout_is_told_once(folder):
     table = open_table(folder / "product.csv", "y", domain="auto")
     X, y, _ = (sample := sampled(table, 2, 0)).rows()
-    model = fitted_tables(table, FitOptions(("y",), folds=2), sample, Stages(), Checkpoint()).model
+    model = fitted_tables((table, FitOptions(("y",), folds=2), sample, Stages()), Checkpoint()).model
     weights = {weight.column: weight for weight in standardised_weights(model, table, X, y)}
     slope = np.linalg.lstsq(np.column_stack([np.ones(N), X]), y, rcond=None)[0][2] * X[:, 1].std() / y.std()
     assert weights["weight"].trend == pytest.approx(slope, rel=0.02)  # the trend is penalised a little

@@ -183,7 +183,7 @@ def test_a_model_without_a_block_has_its_layers_listed(capsys, folder):
     assert "<figure" not in page
 
 
-def test_a_folder_of_hugging_face(capsys, folder, monkeypatch):
+def test_a_folder_of_hugging_face(capsys, folder):
     transformers = pytest.importorskip("transformers", reason="needs the extra hf")
     config = transformers.OPTConfig(
         vocab_size=29,
@@ -192,7 +192,7 @@ def test_a_folder_of_hugging_face(capsys, folder, monkeypatch):
         word_embed_proj_dim=8,
         num_hidden_layers=2,
         num_attention_heads=2,
-        max_position_embeddings=32,
+        max_position_embeddings=512,
     )
     torch.manual_seed(0)
     transformers.OPTForCausalLM(config).save_pretrained("opt")
@@ -202,7 +202,7 @@ def test_a_folder_of_hugging_face(capsys, folder, monkeypatch):
     assert [block["n_rows"] for block in told["blocks"]] == [7 * 17] * 2
     assert 0 < told["blocks"][0]["density"] < 1
     assert told["blocks"][0]["dtype"] == "float32"
-    (folder / "text.txt").write_text("a b c " * 17)
+    (folder / "text.txt").write_text("a b c " * 517)
     status, _, err = run(capsys, "measure", "opt", "--text", "text.txt")
     assert (status, err.count("\n")) == (2, 1)
     assert "has no tokenizer" in err
@@ -210,6 +210,5 @@ def test_a_folder_of_hugging_face(capsys, folder, monkeypatch):
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 5, "b": 6, "c": 7}, unk_token="a"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained("opt")
-    monkeypatch.setattr("sparsact.cli.torch_model.TEXT_LENGTH", 7)
-    told = measured(capsys, "opt", "--text", "text.txt", "--batch-size", 4)
-    assert (told["n_batches"], told["blocks"][0]["n_rows"]) == (2, 49)
+    told = measured(capsys, "opt", "--text", "text.txt", "--batch-size", 2)
+    assert (told["n_batches"], told["blocks"][0]["n_rows"]) == (2, 3 * 512)

@@ -14,11 +14,13 @@ import pytest
 from commands import run
 
 from sparsact.datasets.table_files import Parts
+from sparsact.fit.candidates import candidates
+from sparsact.fit.candidates.lsh import LSHCandidate
 from sparsact.saving import modelfile
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
 
-SIZES = (61, 97, 23, 150)
+SIZES = (40, 21, 40, 40, 17, 23, 40, 40, 40, 30)  # rows of files, each of which is a batch
 
 
 def of_bits(rng, n_rows):
@@ -46,9 +48,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Batches of 40 rows, hash tables laid out on about 100 rows, so that a small table is read as a large one."""
-    monkeypatch.setattr("sparsact.datasets.table_stream.BATCH_ROWS", 40)
-    monkeypatch.setattr("sparsact.fit.fit.MAX_SAMPLE", 100)
+    """Hash tables are laid out on about 100 rows, so that a small table is read as a large one."""
+    monkeypatch.setitem(candidates(), "lsh", LSHCandidate(most_rows=100))
 
 
 class Interrupted:
@@ -231,11 +232,10 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped
 
 KILLED = """
 import os, random, signal, sys, time
-import sparsact.fit.fit, sparsact.datasets.table_stream, pyarrow.csv
+import sparsact.fit.fit, pyarrow.csv
 from sparsact import LowDegreeRegressorCV
 from sparsact.cli import main
 
-sparsact.datasets.table_stream.BATCH_ROWS = 40
 kills, longest, whole, words = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3], sys.argv[4:]
 random.seed(4)
 

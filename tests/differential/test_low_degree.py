@@ -16,8 +16,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 
 from sparsact import LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree import accumulator
-from sparsact.learners.low_degree.solvers import cells
+from sparsact.learners.low_degree.solvers.cells import CellSolver
+from sparsact.learners.low_degree.solvers.solver import MomentSolver, solvers
 
 SOLVERS = ["auto", "cells", "rows", "moments", "kernel", "conjugate gradients", "real", "pieces"]
 
@@ -41,9 +41,9 @@ def drawn(rng):
 def model_of(solver, parameters, X, y, weights, monkeypatch):
     """A model fitted by a solver or, for ``"pieces"``, from parts that came, went and were merged."""
     if solver == "conjugate gradients":
-        monkeypatch.setattr(cells, "MAX_CHOLESKY", 0)
+        monkeypatch.setitem(solvers(), "cells", CellSolver(max_cholesky=0))
     if solver == "moments":
-        monkeypatch.setattr(accumulator, "prefers_moments", lambda size: True)
+        monkeypatch.setitem(solvers(), "moments", MomentSolver(min_rows=0, rows_a_monomial=0))
     name = {"rows": "moments", "conjugate gradients": "cells", "real": "auto", "pieces": "auto"}.get(solver, solver)
     make = LowDegreeRegressor(solver=name, domain="real" if solver == "real" else "auto", **parameters)
     if solver != "pieces":
@@ -113,7 +113,7 @@ def compare_folds(rng, solver, monkeypatch):
     signs, alphas = 1 - 2 * X, [1e-2, 3.0]
     with monkeypatch.context() as patch:
         if solver == "conjugate gradients":
-            patch.setattr(cells, "MAX_CHOLESKY", 0)
+            patch.setitem(solvers(), "cells", CellSolver(max_cholesky=0))
         name = {"conjugate gradients": "cells"}.get(solver, solver)
         cv = PredefinedSplit(folds)
         model = LowDegreeRegressorCV([1, 2], alphas, cv, name, fit_intercept).fit(signs, y, weights)

@@ -11,9 +11,9 @@ from sklearn.metrics import mean_squared_error, r2_score
 import sparsact as sa
 from sparsact.datasets import open_table
 from sparsact.fit.candidate import Fit
-from sparsact.fit.candidates import ensemble
-from sparsact.fit.candidates import trees as boosted_trees
-from sparsact.fit.candidates.trees import TreesCandidate
+from sparsact.fit.candidates import candidates, ensemble
+from sparsact.fit.candidates.gp import ProcessCandidate
+from sparsact.fit.candidates.trees import BoostedTrees, TreesCandidate, fitted_trees
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.hypercube import points, signs_to_bits
@@ -27,14 +27,14 @@ FEW_TREES = {0: {8: 10}, 100: {8: 10, 16: 10}}  # for tests of all else about en
 
 @pytest.fixture
 def few_trees(monkeypatch):
-    monkeypatch.setattr(boosted_trees, "SIZES", FEW_TREES)
+    monkeypatch.setitem(candidates(), "trees", TreesCandidate(FEW_TREES))
 
 
 @pytest.fixture(scope="module")
 def chosen():
     table, _ = landscape(0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boosted_trees, "SIZES", FEW_TREES)
+        patch.setitem(candidates(), "trees", TreesCandidate(FEW_TREES))
         return sa.fit_table(table.sample(frac=0.4, random_state=0), "y", folds=3)
 
 
@@ -88,7 +88,7 @@ def test_a_polynomial_is_taken_where_it_does_as_well():
 @pytest.mark.parametrize("change", few_of(["offset", "sign"], ["offset"]))
 def test_positive_targets_have_a_process_of_their_logarithms(change, monkeypatch):
     """Effects that multiply are learned from 50 of 1,024 rows; an offset or a sign leaves no logarithms to learn."""
-    monkeypatch.setattr("sparsact.fit.candidates.gp.KERNELS", ("product",))
+    monkeypatch.setitem(candidates(), "gp", ProcessCandidate(kernels=("product",)))
     rng = np.random.default_rng(5)
     bits = signs_to_bits(points(10))
     y = np.exp(bits @ rng.normal(size=10) + 0.02 * rng.normal(size=len(bits)))
@@ -141,7 +141,7 @@ def test_weights_of_a_fold_are_learned_from_the_others():
     bits, y, folds = sample.rows()
     lucky = np.where(folds == 0, y, 3 * rng.normal(size=m))
     members = {
-        name: Fit(boosted_trees.BoostedTrees([[Constant()]], 1), HeldOutScores(y[:, None], predicted[:, None], folds))
+        name: Fit(BoostedTrees([[Constant()]], 1), HeldOutScores(y[:, None], predicted[:, None], folds))
         for name, predicted in (("lucky", lucky), ("mean", np.zeros(m)))
     }
     found = ensemble.weighted_models(members, sample)
@@ -194,7 +194,7 @@ def test_held_out_scores_do_not_flatter():
 
 
 def test_trees_stand_beside_numbers_and_classes(monkeypatch):
-    monkeypatch.setattr(boosted_trees, "SIZES", {0: {8: 60}})
+    monkeypatch.setitem(candidates(), "trees", TreesCandidate({0: {8: 60}}))
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 3))
     table = pd.DataFrame(X, columns=list("abc"))
@@ -225,23 +225,23 @@ def test_trees_are_scikit_learns_on_the_same_folds(chosen):
     assert model_named(chosen, TreesCandidate.name).r2.mean == pytest.approx(best)
 
 
-def test_many_rows_say_how_many_trees_there_are(monkeypatch):
+def test_many_rows_say_how_many_trees_there_are():
     """Deep trees of a noisy target: more than a few of them only learn its noise."""
-    monkeypatch.setattr(boosted_trees, "SIZES", {1_000: {16: 50, 63: 25}})
+    sizes = {16: 50, 63: 25}
     rng = np.random.default_rng(4)
     bits = rng.integers(0, 2, (1_003, 8)).astype(np.uint8)
     y = 1.5 * bits[:, 0] + bits[:, 1] * bits[:, 2] + rng.normal(size=len(bits))
     table = open_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y")
     sample = RowSample(len(bits), 3, 1)
     sample.add(Batch(bits, y[:, None]))
-    found = boosted_trees.fitted_trees(table, FitOptions(("y",), folds=3), sample, Stages())
+    found = fitted_trees((table, FitOptions(("y",), folds=3), sample, Stages()), {1_000: sizes})
     X, y, folds = sample.rows()
     y = y[:, 0]
     assert set(found) == {"trees of 16 leaves", "trees of 63 leaves"}
     for name, fit in found.items():
         model, held_out = fit.model, fit.held_out
         leaves = int(name.split()[2])
-        errors = np.zeros(boosted_trees.tree_sizes(len(X))[leaves])
+        errors = np.zeros(sizes[leaves])
         for fold in range(3):
             trees = boosted(leaves, X[folds != fold], y[folds != fold], len(errors))
             errors += [((p - y[folds == fold]) ** 2).sum() for p in trees.staged_predict(X[folds == fold])]

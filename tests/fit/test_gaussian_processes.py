@@ -8,7 +8,8 @@ from commands import run
 from sklearn.metrics import r2_score
 
 import sparsact as sa
-from sparsact.fit.candidates import gp
+from sparsact.fit.candidates import candidates
+from sparsact.fit.candidates.gp import TERMS, ProcessCandidate
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 
@@ -45,7 +46,7 @@ def test_a_smooth_landscape_is_predicted_by_a_process(chosen):
 def n_held(result, f):
     """Number of the forty terms whose interval holds the coefficient of the function."""
     held, terms = 0, result.targets[0].terms
-    assert len(terms) == gp.TERMS
+    assert len(terms) == TERMS
     for term in terms:
         subset = tuple(int(name[1:]) for name in term.subset)
         assert term.coefficient == pytest.approx(result.model.spectrum_[subset])
@@ -93,7 +94,7 @@ def test_weights_of_a_whole_cube_are_those_of_the_spectrum(chosen):
 
 
 def test_many_rows_are_sampled(monkeypatch):
-    monkeypatch.setattr(gp, "MOST_ROWS", 100)
+    monkeypatch.setitem(candidates(), "gp", ProcessCandidate(most_rows=100))
     result = sa.fit_table(landscape(1)[0], "y", model="gp", folds=2)
     assert len(result.model.X_train_) == 100
     assert len(result.targets[0].actual) == 100
@@ -134,9 +135,13 @@ def test_more_columns_than_a_spectrum_has(tmp_path):
 
 def test_many_rows_of_more_columns_take_inducing_points(monkeypatch):
     """Held-out rows are predicted from the other folds, without a fit to each."""
-    monkeypatch.setattr("sparsact.learners.cube_gp.regressor.MOST_DIRECT_ROWS", 100)
-    monkeypatch.setattr(gp, "MOST_DENSE_ROWS", 100)
-    monkeypatch.setitem(sa.CubeGPRegressor.__init__.__kwdefaults__, "max_inducing", 60)
+
+    def process(kernel, **options):
+        model = sa.CubeGPRegressor(kernel, max_inducing=60, **options)
+        model._most_direct_rows = 100
+        return model
+
+    monkeypatch.setitem(candidates(), "gp", ProcessCandidate(process, most_dense_rows=100))
     rng, n = np.random.default_rng(5), 24
     bits = rng.integers(0, 2, (400, n))
     signs = 1 - 2 * bits
@@ -151,7 +156,7 @@ def test_many_rows_of_more_columns_take_inducing_points(monkeypatch):
 
 
 def test_rows_that_processes_learn_from_are_bounded_by_the_size_of_the_cube():
-    assert [gp.most_rows(n) for n in (10, 16, 18, 20, 21, 64)] == [
+    assert [ProcessCandidate().rows_for(n) for n in (10, 16, 18, 20, 21, 64)] == [
         30_000,
         30_000,
         8_192,

@@ -10,6 +10,8 @@ from commands import run
 from grids import few_of
 
 import sparsact as sa
+from sparsact.fit.candidates import candidates
+from sparsact.fit.candidates.latent import MeasurementCandidate
 from sparsact.fit.options import FitOptions
 from sparsact.reports.latent_figures import latent_chart, latent_frame
 
@@ -184,7 +186,7 @@ def test_folds_of_a_log_link_know_floor_and_degree_of_the_whole(floor, monkeypat
             degrees[self.latent].append((self.degree, self.degree_))
             return self
 
-    monkeypatch.setattr("sparsact.fit.candidates.latent.LatentRegressor", Noted)
+    monkeypatch.setitem(candidates(), "latent", MeasurementCandidate(Noted))
     table, f, _ = behind_floor(0.5, m=120)
     table["y"] = np.maximum(np.exp(0.4 * f) * floor, floor)
     result = sa.fit_table(table, "y", model="latent", link="log", censor=(floor, None), folds=2)

@@ -13,9 +13,9 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 import sparsact as sa
-from sparsact.fit.candidates import network
+from sparsact.fit.candidates import candidates
+from sparsact.fit.candidates.network import NetworkCandidate
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.learners.sparsely_activated import descent_search
 
 pytestmark = pytest.mark.usefixtures("few_rivals", "unrendered")
 
@@ -82,11 +82,7 @@ def test_the_page_and_the_command_show_the_units(chosen, tmp_path, capsys):
     assert f"{chosen.details.units[0].share:.1%}" in page
 
 
-def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
-    def refuse(*arguments):
-        raise AssertionError("networks were fitted to every fold")
-
-    monkeypatch.setattr("sparsact.fit.candidates.network.fitted_networks", refuse)
+def test_a_quick_look_spares_the_networks_that_would_lose():
     rng = np.random.default_rng(4)
     bits = rng.integers(0, 2, (1000, 6))
     odd = pd.DataFrame(bits, columns=[f"b{i}" for i in range(6)]).assign(
@@ -95,12 +91,12 @@ def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
     result = sa.fit_table(odd, "y")
     assert result.choices.kind == "low-degree"  # a sparse polynomial is as exact, to rounding
     assert "a quick look at a sparsely activated network had R²" in result.choices.reason
+    stages = dict(result.resources.stages)
+    assert ("looking at networks" in stages, "fitting networks" in stages) == (True, False)
 
 
 def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(network, "ACTIVE", (4,))
-    monkeypatch.setattr(network, "RESTARTS", 1)
-    monkeypatch.setattr(descent_search, "STEPS", 4.0)
+    monkeypatch.setitem(candidates(), "network", NetworkCandidate(active=(4,), restarts=1))
     rng = np.random.default_rng(8)
     x = rng.normal(size=(140, 2))
     side = np.where(x[:, 0] + x[:, 1] > 0.6, "high", np.where(x[:, 0] + x[:, 1] < -0.6, "low", "middle"))
@@ -137,15 +133,14 @@ def test_an_automatic_choice_leaves_networks_out_where_a_class_is_too_rare():
 
 @pytest.mark.grid
 def test_a_quick_look_sees_every_class(monkeypatch):
-    monkeypatch.setattr(network, "ROWS_OF_LOOK", 50)
+    monkeypatch.setitem(candidates(), "network", NetworkCandidate(rows_of_look=50))
     kind = np.where(np.arange(1000) < 990, "often", "rare")
     result = sa.fit_table(gated(1000, 2).assign(kind=kind), "kind", ignore="y")
     assert "a quick look at a sparsely activated network" in result.choices.reason
 
 
 def test_many_rows_are_sampled(monkeypatch):
-    monkeypatch.setattr(network, "MOST_ROWS", 300)
-    monkeypatch.setattr(network, "ACTIVE", (1,))
+    monkeypatch.setitem(candidates(), "network", NetworkCandidate(most_rows=300, active=(1,)))
     fitted = []
     of = HeldOutScores.of.__func__
 
@@ -162,7 +157,7 @@ def test_many_rows_are_sampled(monkeypatch):
 
 @pytest.mark.parametrize("n_classes", few_of([2, 3], [2]))
 def test_networks_of_classes_are_inspected(n_classes, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(network, "ACTIVE", (1,))
+    monkeypatch.setitem(candidates(), "network", NetworkCandidate(active=(1,)))
     table = gated(200, 3, 5)
     kind = np.array(list("pqr"))[pd.qcut(table["y"].rank(method="first"), n_classes, labels=False)]
     result = sa.fit_table(table.assign(kind=kind), "kind", ignore="y", model="network", folds=2, explain=False)

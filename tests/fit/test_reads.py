@@ -12,6 +12,8 @@ from grids import few_of
 
 import sparsact as sa
 from sparsact.datasets.table_files import Parts
+from sparsact.fit.candidates import candidates
+from sparsact.fit.candidates.lsh import LSHCandidate
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
 
@@ -27,8 +29,8 @@ def columns(n_rows):
     return dict(zip(BITS, bits.T, strict=True)) | numbers
 
 
-def write(path, n_rows):
-    table = pa.table(columns(n_rows))
+def write(path, rows, n_rows=311):
+    table = pa.table(columns(n_rows))[rows]
     (pa.csv.write_csv if path.suffix == ".csv" else pa.parquet.write_table)(table, path)
     return path
 
@@ -69,9 +71,8 @@ def test_each_pass_reads_each_row_once(tmp_path, monkeypatch, rows_read, case, e
     """Of the reads one is for the encoding, which may be given."""
     target, options, reads = CASES[case]
     if "many" in case or "classes in" in case:
-        monkeypatch.setattr("sparsact.fit.fit.MAX_SAMPLE", 150)
-    monkeypatch.setattr("sparsact.datasets.table_stream.BATCH_ROWS", 64)
-    path = write(tmp_path / f"t.{ending}", 311)
+        monkeypatch.setitem(candidates(), "lsh", LSHCandidate(most_rows=150))
+    path = [write(tmp_path / f"t{i}.{ending}", slice(start, start + 64)) for i, start in enumerate(range(0, 311, 64))]
     first = sa.fit_table(path, target, **options)
     assert rows_read[0] == reads * 311
     again = sa.fit_table(path, target, encoding=first.encoding, **{k: v for k, v in options.items() if k != "columns"})
@@ -86,7 +87,8 @@ def test_each_pass_reads_each_row_once(tmp_path, monkeypatch, rows_read, case, e
 
 @pytest.mark.slow
 def test_hash_tables_beyond_the_sample_read_the_table_three_times(tmp_path, rows_read):
-    result = sa.fit_table(write(tmp_path / "t.parquet", 140_000), "bent", columns=NUMBERS, folds=3)
+    path = write(tmp_path / "t.parquet", slice(None), 140_000)
+    result = sa.fit_table(path, "bent", columns=NUMBERS, folds=3)
     assert (result.choices.kind, rows_read[0]) == ("lsh", 3 * 140_000)
     assert result.model.n_samples_seen_ == 140_000
 

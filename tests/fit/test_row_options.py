@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import PolynomialFeatures
 
 import sparsact as sa
-from sparsact.fit.candidates import gp
+from sparsact.fit.candidates import candidates, gp
 from sparsact.fit.options import FitOptions
 from sparsact.fit.row_columns import RowColumns
 from sparsact.fit.scored_table import r2_score as scored
@@ -72,7 +72,7 @@ def left_out(X, y, folds, weights=None):
 
 def test_groups_are_held_out_whole_by_every_model(monkeypatch):
     """Scores of the linear model and of the process are scikit-learn's on the same split of the groups."""
-    monkeypatch.setattr(gp, "KERNELS", ("degree_site",))
+    monkeypatch.setitem(candidates(), "gp", gp.ProcessCandidate(kernels=("degree_site",)))
     rng = np.random.default_rng(0)
     X, plate = bits(), np.array([f"p{i}" for i in rng.integers(0, 13, 300)])
     y = signal(X) + rng.normal(0, 1, 13)[np.unique(plate, return_inverse=True)[1]] + 0.1 * rng.normal(size=300)
@@ -137,7 +137,7 @@ def test_weights_are_those_of_weighted_least_squares(option):
 
 
 def test_weighted_models_are_compared_on_weighted_errors(monkeypatch):
-    monkeypatch.setattr(gp, "KERNELS", ("degree_site",))
+    monkeypatch.setitem(candidates(), "gp", gp.ProcessCandidate(kernels=("degree_site",)))
     rng = np.random.default_rng(4)
     X, sigma = bits(120), rng.uniform(0.2, 3, 120)
     y = signal(X) + sigma * rng.normal(size=120)

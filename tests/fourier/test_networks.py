@@ -37,11 +37,10 @@ def test_against_values_at_every_point(s, n, density):
 @pytest.mark.parametrize(
     ("ordering", "storage"), [(0, SparseCoefficients), (10**9, DenseCoefficients)], ids=["list", "table"]
 )
-def test_both_roads(monkeypatch, ordering, storage):
-    monkeypatch.setattr(networks, "ORDERING", ordering)
+def test_both_roads(ordering, storage):
     for density in (1.0, 0.3, 0.0):
         net = network(np.random.default_rng(7), 11, 8, density)
-        spectrum = Spectrum.of(net)
+        spectrum = networks.spectrum_of_network(net, ordering=ordering)
         assert isinstance(spectrum.storage, storage)
         agree(spectrum, net)
 
@@ -53,11 +52,10 @@ def test_no_units_are_the_function_zero():
     assert Spectrum.of(SparselyActivatedNetwork([2.0], np.zeros((1, 500)), [-3.0])).mean() == 6
 
 
-def test_many_low_blocks(monkeypatch):
+def test_many_low_blocks():
     """The table is filled block by block of the high coordinates."""
-    monkeypatch.setattr(networks, "PREACTIVATIONS_AT_ONCE", 16)
     net = network(np.random.default_rng(8), 5, 9)
-    np.testing.assert_allclose(networks.values_on_the_cube(net.u, net.W, net.b), net(points(9)), atol=1e-12)
+    np.testing.assert_allclose(networks.values_on_the_cube(net.u, net.W, net.b, 16), net(points(9)), atol=1e-12)
 
 
 def test_units_that_read_the_same_inputs_share_a_table():

@@ -67,13 +67,12 @@ def test_sums_saturate_alike_everywhere(size):
 
 @pytest.mark.parametrize(("n", "degree"), [(23, 4), (131, 2)])
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_the_strongest_are_kept_whatever_comes_first(n, degree, n_threads, monkeypatch):
+def test_the_strongest_are_kept_whatever_comes_first(n, degree, n_threads):
     """Also where many are equal (few rows), and where a scan takes many calls: the same as sorting all."""
     X, q = signs(61, n, seed=n), np.random.default_rng(2).integers(-3, 4, 61).astype(np.int8)
     masks, scores = strongest_monomials(table(X, degree), q, 10**6, 5)
-    monkeypatch.setattr("sparsact.kernels.monomial_scan._AT_A_TIME", 1.0)
     for keep in (1, 17, 200):
-        some, of_some = strongest_monomials(table(X, degree), q, keep, 5, n_threads=n_threads)
+        some, of_some = strongest_monomials(table(X, degree), q, keep, 5, n_threads=n_threads, step=16)
         np.testing.assert_array_equal(some, masks[:keep])
         np.testing.assert_array_equal(of_some, scores[:keep])
     assert scores.min() >= 5
@@ -97,10 +96,9 @@ def test_an_interrupt_ends_a_scan_between_two_calls(monkeypatch):
         return scan(*arguments)
 
     monkeypatch.setattr(dispatch.chosen, "scan_monomials", interrupted)
-    monkeypatch.setattr("sparsact.kernels.monomial_scan._AT_A_TIME", 1.0)
     X = signs(50, 30, seed=4)
     with pytest.raises(KeyboardInterrupt):
-        strongest_monomials(table(X, 4), np.ones(50, dtype=np.int8), 9)
+        strongest_monomials(table(X, 4), np.ones(50, dtype=np.int8), 9, step=16)
     assert len(calls) == 3
 
 

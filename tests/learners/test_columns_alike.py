@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV, SparseFourierRegressor, load
 from sparsact.fourier import interactions
-from sparsact.learners.low_degree import accumulator
+from sparsact.learners.low_degree.solvers.solver import MomentSolver, solvers
 from sparsact.learners.points import pack
 
 ROWS = 211
@@ -110,7 +110,7 @@ def first_by_definition(X):
 def test_every_statistic_knows_the_first_of_equal_columns(tmp_path, monkeypatch, kind, solver):
     """Of rows of positive weight, in pieces, after other rows were taken away again; and so does a file."""
     if solver == "moments":
-        monkeypatch.setattr(accumulator, "prefers_moments", lambda size: True)
+        monkeypatch.setitem(solvers(), "moments", MomentSolver(min_rows=0, rows_a_monomial=0))
     rng = np.random.default_rng([5, len(kind)])
     X, y, weights = tables(rng, kind, 71, 6), rng.normal(size=71), rng.integers(0, 3, 71)
     due = first_by_definition(X[weights > 0])

@@ -17,7 +17,6 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 
 import sparsact as sa
 from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV, Monomials
-from sparsact.learners import points
 
 RNG = np.random.default_rng(17)
 BITS = RNG.integers(0, 2, (211, 7)).astype(float)
@@ -31,8 +30,7 @@ WEIGHTS = RNG.integers(0, 3, 211).astype(float)
 
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.csc_array, sp.coo_array])
 @pytest.mark.parametrize("X", [BITS, REAL, 1 - 2 * BITS, BITS.astype(bool)], ids=["bits", "numbers", "signs", "bool"])
-def test_a_sparse_matrix_gives_the_same_bits(X, kind, monkeypatch):
-    monkeypatch.setattr(points, "_VALUES_AT_ONCE", 7 * 64)  # several blocks of rows
+def test_a_sparse_matrix_gives_the_same_bits(X, kind):
     dense, sparse = (LowDegreeRegressor(2).fit(rows, Y, WEIGHTS) for rows in (X, kind(X)))
     assert sparse.encoding_ == dense.encoding_
     assert_array_equal(sparse.coefficients_, dense.coefficients_)
@@ -53,15 +51,28 @@ def test_streams_and_choices_of_sparse_rows():
             assert_array_equal(dense, sparse)
 
 
-def test_errors_name_the_place_in_a_sparse_matrix(monkeypatch):
-    monkeypatch.setattr(points, "_VALUES_AT_ONCE", 7 * 64)
-    X = BITS.copy()
-    X[150, 3] = 2
-    with pytest.raises(ValueError, match=r"holds 2\.0 at column 3, row 150"):
-        LowDegreeRegressor(domain="cube").fit(sp.csc_array(X), Y)
-    X[150, 3] = np.nan
-    with pytest.raises(ValueError, match=r"holds nan at column 3, row 150.*SimpleImputer"):
-        LowDegreeRegressor(domain="cube").fit(sp.csr_array(X), Y)
+WIDE = 30_000  # columns, of which 128 rows are a block
+
+
+@pytest.mark.parametrize("X", [BITS, REAL], ids=["bits", "numbers"])
+def test_blocks_of_a_wide_sparse_matrix_are_the_whole(X):
+    columns = np.arange(7) * (WIDE // 7)
+    wide = sp.csc_array((211, WIDE)).tolil()
+    wide[:, columns] = X
+    subsets = [(0,), (4,), (0, 1), (2, 3), (1, 4)]
+    named = [tuple(columns[list(subset)].tolist()) for subset in subsets]
+    narrow = LowDegreeRegressor(subsets=subsets).fit(X, Y, WEIGHTS)
+    model = LowDegreeRegressor(subsets=named).fit(wide.tocsr(), Y, WEIGHTS)
+    assert_allclose(model.coefficients_, narrow.coefficients_, rtol=1e-9)
+    assert_allclose(model.predict(wide.tocsc()), narrow.predict(X), rtol=1e-9)
+
+
+def test_errors_name_the_place_in_a_sparse_matrix():
+    X = sp.lil_array((211, WIDE))
+    for wrong, said in ((2, r"2\.0 at column 3, row 150"), (np.nan, r"nan at column 3, row 150.*SimpleImputer")):
+        X[150, 3] = wrong
+        with pytest.raises(ValueError, match=f"holds {said}"):
+            LowDegreeRegressor(domain="cube").fit(X.tocsc(), Y)
 
 
 @pytest.mark.grid
@@ -135,10 +146,10 @@ def test_monomials_beyond_memory_are_counted_not_listed():
         Monomials(3).fit(np.eye(3, 2500, dtype=np.int8))
 
 
-def test_the_matrix_of_monomials_is_refused_where_memory_does_not_hold_it(monkeypatch):
+def test_the_matrix_of_monomials_is_refused_where_memory_does_not_hold_it():
     """45 * 1,225 numbers of 8 bytes, twice."""
     made = Monomials(2, min_degree=2).fit(np.eye(3, 50, dtype=np.int8))
-    monkeypatch.setattr("sparsact.learners.monomial_features.has_room", lambda nbytes: nbytes < 2 * 8 * 45 * 1225)
+    made._max_memory = 2 * 8 * 45 * 1225 - 1
     assert made.transform(np.zeros((44, 50))).shape == (44, 1225)
     with pytest.raises(MemoryError, match=r"45 rows of 1,225 monomials need about .* pass fewer rows at once"):
         made.transform(np.zeros((45, 50)))

@@ -86,10 +86,9 @@ def test_training_learns_what_can_be_learned(images):
     assert run(images, epochs=8)[-1].accuracy == 1.0
 
 
-def test_accuracy_counts_the_images_past_the_last_whole_batch(images, monkeypatch):
-    monkeypatch.setattr("sparsact_papers.common.convolutional.AT_ONCE", 7)
+def test_accuracy_counts_the_images_past_the_last_whole_batch(images):
     model = network(width=12, n_active=12, activation="relu", seed=0)
     with torch.no_grad():
         labels = model(torch.tensor(images[0]) / 255).argmax(dim=1).numpy()
     labels[-1] = (labels[-1] + 1) % 10
-    assert accuracy(model, images[0], labels) == 23 / 24
+    assert accuracy(model, images[0], labels, at_once=7) == 23 / 24

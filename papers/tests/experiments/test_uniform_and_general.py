@@ -32,7 +32,6 @@ def test_no_polynomial_errs_less_than_the_least(learner: str) -> None:
     assert found == experiment.measure(learner=learner, **TASK)  # type: ignore[arg-type]
 
 
-def test_erm_recovers_a_tiny_network_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "NOISE", 0.0)
-    found = experiment.measure(learner=SPARSE, **TASK)  # type: ignore[arg-type]
+def test_erm_recovers_a_tiny_network_without_noise() -> None:
+    found = experiment.measure(learner=SPARSE, deviation=0.0, **TASK)  # type: ignore[arg-type]
     assert found["error"] < 1e-6 * found["variance"] < found["least"]

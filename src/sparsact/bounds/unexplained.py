@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import n_subsets
 from sparsact.validation.arrays import checked_reals, checked_signs
-from sparsact.validation.parameters import checked_generator
+from sparsact.validation.parameters import checked_generator, checked_size
 
 MOST_PAIRED_ROWS: Final = 8192
 MOST_TABLE_N: Final = 20
@@ -93,7 +93,9 @@ class UnexplainedVariance:
         return np.where(free > 0, np.maximum(left, 0.0) * n_rows / np.where(free > 0, free, 1.0), np.inf)
 
 
-def unexplained_variance(X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator) -> UnexplainedVariance:
+def unexplained_variance(
+    X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator, max_rows: int = MOST_PAIRED_ROWS
+) -> UnexplainedVariance:
     r"""Variance of y that polynomials of each degree leave unexplained, for rows drawn uniformly.
 
     Parameters
@@ -103,7 +105,9 @@ def unexplained_variance(X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator
     y : array-like of shape (m,)
         Targets.
     rng : numpy.random.Generator
-        Chooses 8192 rows where there are more and n > 20.
+        Chooses ``max_rows`` rows where there are more and n > 20.
+    max_rows : int, default=8192
+        Most rows of which all pairs are formed.
 
     Returns
     -------
@@ -137,9 +141,9 @@ def unexplained_variance(X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator
         raise ValueError(f"pairs of rows tell something from 4 rows on; got {len(signs)}.")
     checked_generator(rng)
     n = signs.shape[1]
-    paired = len(signs) <= MOST_PAIRED_ROWS or n > MOST_TABLE_N
-    if paired and len(signs) > MOST_PAIRED_ROWS:
-        chosen = rng.choice(len(signs), MOST_PAIRED_ROWS, replace=False)
+    paired = len(signs) <= checked_size(max_rows, "`max_rows`", 4) or n > MOST_TABLE_N
+    if paired and len(signs) > max_rows:
+        chosen = rng.choice(len(signs), max_rows, replace=False)
         signs, targets = signs[chosen], targets[chosen]
     m = len(signs)
     centred = targets - targets.mean()
@@ -184,7 +188,7 @@ def _sums_over_pairs(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
     """By the Hamming distances of all pairs: sums over the other rows, bias by degree, whether a row is repeated."""
     m, n = signs.shape
-    kernels = krawtchouk(n, max(largest, min(2, n)))
+    kernels = krawtchouk(n, max(largest, min(2, n))).astype(np.float64)
     cumulated = np.cumsum(kernels, axis=0) - kernels[0]
     single = np.float32 if n < 2**20 else np.float64  # whole numbers up to n are exact in either
     columns: NDArray[Any] = signs.astype(single)
@@ -222,18 +226,14 @@ def _sums_over_table(
     return sums, bias, bool((counts > 1).any())
 
 
-def krawtchouk(n: int, degree: int) -> NDArray[np.float64]:
+def krawtchouk(n: int, degree: int) -> NDArray[Any]:
     r"""Sums of characters by distance, :math:`K_j(h) = \sum_i (-1)^i \binom h i \binom{n-h}{j-i}`, (d + 1, n + 1).
 
-    From whole numbers, rounded once.
-
-    >>> krawtchouk(2, 2)
-    array([[ 1.,  1.,  1.],
-           [ 2.,  0., -2.],
-           [ 1., -1.,  1.]])
+    >>> krawtchouk(2, 2).tolist()  # whole numbers of any size
+    [[1, 1, 1], [2, 0, -2], [1, -1, 1]]
     """
     h = np.arange(n + 1, dtype=object)
     rows = [h * 0 + 1, n - 2 * h]
     for j in range(1, degree):
         rows.append(((n - 2 * h) * rows[j] - (n - j + 1) * rows[j - 1]) // (j + 1))
-    return np.array(rows[: degree + 1], dtype=np.float64)
+    return np.array(rows[: degree + 1], dtype=object)

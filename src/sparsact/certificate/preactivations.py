@@ -35,7 +35,9 @@ MOST_VALUES: Final = 2**14
 MOST_DIGITS: Final = 1000  # of the sums, in binary, and of their size: beyond, a listed value may be no float64
 
 
-def separated(network: SparselyActivatedNetwork) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def separated(
+    network: SparselyActivatedNetwork, most_values: int = MOST_VALUES
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Thresholds that decide the same points of the cube as the network's, and the rounding to fear at each, (s,) both.
 
     A unit has nothing to fear (0) when its sums are exact, or its threshold could be moved away from all its values.
@@ -45,7 +47,7 @@ def separated(network: SparselyActivatedNetwork) -> tuple[NDArray[np.float64], N
     fear = np.where(network.has_exact_weights(), 0.0, steps * np.finfo(np.float64).eps * total)
     unsure = np.flatnonzero(fear)
     b = network.b.copy()
-    above, below = nearest_values(network.W[unsure], network.b[unsure], strict=True)
+    above, below = nearest_values(network.W[unsure], network.b[unsure], strict=True, most_values=most_values)
     apart = (above - below) / 2 > 2 * fear[unsure]
     b[unsure[apart]] += (above + below)[apart] / 2
     fear[unsure[apart]] = 0.0
@@ -53,12 +55,12 @@ def separated(network: SparselyActivatedNetwork) -> tuple[NDArray[np.float64], N
 
 
 def nearest_values(
-    W: Weights, b: NDArray[np.float64], *, strict: bool
+    W: Weights, b: NDArray[np.float64], *, strict: bool, most_values: int = MOST_VALUES
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""The least value of :math:`\langle w, x \rangle - b` on the cube that meets its row, and the most that does not.
 
     A row is met above 0 (``strict``) or from 0 on. Both (q,), rounded once to float64; out of reach where there is no
-    such value, and 0 where a row may take more than ``MOST_VALUES`` values, or too long ones.
+    such value, and 0 where a row may take more than ``most_values`` values, or too long ones.
     """
     above, below = np.zeros(len(b)), np.zeros(len(b))
     for j, (step, span) in enumerate(np.stack(grids(W, b), axis=1).tolist()):
@@ -66,7 +68,7 @@ def nearest_values(
             continue
         row = dense(W[[j]])[0]
         magnitudes = Counter(_in_steps(x, step) for x in np.abs(row[row != 0]).tolist())
-        if prod(count + 1 for count in magnitudes.values()) > MOST_VALUES:
+        if prod(count + 1 for count in magnitudes.values()) > most_values:
             continue
         values = {-_in_steps(b[j], step)}
         for magnitude, count in magnitudes.items():

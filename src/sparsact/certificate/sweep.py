@@ -11,14 +11,26 @@ from numpy.typing import NDArray
 from sparsact import kernels
 from sparsact.activity import Certificate
 from sparsact.certificate.inputs import Inputs
-from sparsact.certificate.preactivations import separated
+from sparsact.certificate.preactivations import MOST_VALUES, separated
 from sparsact.certificate.symmetry import Orbits, Reduction
 from sparsact.exact_sign import dense, is_exact, two_parts
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
 
 NUMBERS_AT_ONCE: Final = 2**20
-SETTLED_AT_MOST: Final = 2**19  # points, and as many again that matter most
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work doubt is worth: points to settle, multiplications of a sweep, values of a unit to list."""
+
+    settled: int = 2**19  # and as many again that matter most
+    for_verdict: int = 2**33
+    for_distribution: int = 2**28
+    values: int = MOST_VALUES
+
+
+EFFORT: Final = Effort()
 
 
 @dataclass(eq=False)
@@ -33,6 +45,7 @@ class SweepCount:
     witness: NDArray[np.int8] | None = None
     settled: int = 0
     unsettled: int = 0
+    most_settled: int = 0
     histogram: NDArray[Any] | None = None
 
     def certificate(self, n_units: int, inputs: str, method: str, proof: str) -> Certificate:
@@ -57,8 +70,8 @@ class Signs:
     numbers differ too much in size even for that, and is 0 for all others.
     """
 
-    def __init__(self, network: SparselyActivatedNetwork, reduction: Reduction) -> None:
-        self.b, fear = separated(network)
+    def __init__(self, network: SparselyActivatedNetwork, reduction: Reduction, most_values: int) -> None:
+        self.b, fear = separated(network, most_values)
         self.weights, self.split = reduction.weights, np.flatnonzero(fear)
         high, low, fits = two_parts(network.W[self.split], network.b[self.split])
         self.parts = [(reduction.reduced(W), b) for W, b in (high, low)]
@@ -74,13 +87,15 @@ class Signs:
         return np.asarray(values)
 
 
-def sweep(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction) -> SweepCount:
+def sweep(
+    network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction, effort: Effort = EFFORT
+) -> SweepCount:
     """The most active units over all states, and how many inputs have how many.
 
     Cost: ``n_states * s * F`` multiplications, thrice that for units that rounding could mislead.
     """
-    tally = SweepCount(histogram=np.zeros(network.s + 1, dtype=np.int64))
-    signs = Signs(network, reduction)
+    tally = SweepCount(histogram=np.zeros(network.s + 1, dtype=np.int64), most_settled=effort.settled)
+    signs = Signs(network, reduction, effort.values)
     sides_are_exact = bool(is_exact(inputs.normals, inputs.offsets).all())
     step = max(1, NUMBERS_AT_ONCE // max(1, network.s, network.n))
     for start in range(0, reduction.n_states, step):
@@ -105,11 +120,17 @@ def _count(
     values: NDArray[np.float64],
     fear: NDArray[np.float64],
 ) -> None:
+    """Count states; doubtful points one by one, candidates for the maximum first when they are too many."""
     lower = np.count_nonzero(values > fear, axis=1)
-    upper = lower
-    if fear.any():
-        upper = np.count_nonzero(values > -fear, axis=1)
-        _settle(tally, network, reduction, states, lower, upper)
+    upper = np.count_nonzero(values > -fear, axis=1) if fear.any() else lower
+    chosen = doubtful = np.flatnonzero(upper > lower)
+    if tally.settled + len(doubtful) > tally.most_settled:
+        matter = doubtful[upper[doubtful] > max(tally.lower, int(lower.max()))]
+        chosen = matter[: max(0, 2 * tally.most_settled - tally.settled)]
+    if len(chosen):
+        lower[chosen] = upper[chosen] = network.n_active(reduction.points(states[chosen]))
+    tally.settled += len(chosen)
+    tally.unsettled += len(doubtful) - len(chosen)
     best = int(lower.argmax())
     if lower[best] > tally.lower:
         tally.lower, tally.witness = int(lower[best]), reduction.points(states[best : best + 1])[0]
@@ -122,48 +143,29 @@ def _count(
         np.add.at(tally.histogram, lower, multiplicities)
 
 
-def _settle(
-    tally: SweepCount,
-    network: SparselyActivatedNetwork,
-    reduction: Reduction,
-    states: NDArray[np.int64],
-    lower: NDArray[np.intp],
-    upper: NDArray[np.intp],
-) -> None:
-    """Count doubtful points one by one, in place; candidates for the maximum first, when they are too many."""
-    doubtful = np.flatnonzero(upper > lower)
-    chosen = doubtful
-    if tally.settled + len(doubtful) > SETTLED_AT_MOST:
-        matter = doubtful[upper[doubtful] > max(tally.lower, int(lower.max()))]
-        chosen = matter[: max(0, 2 * SETTLED_AT_MOST - tally.settled)]
-    if len(chosen):
-        lower[chosen] = upper[chosen] = network.n_active(reduction.points(states[chosen]))
-    tally.settled += len(chosen)
-    tally.unsettled += len(doubtful) - len(chosen)
-
-
 MOST_INPUTS: Final = 26
 MOST_UNITS: Final = 2**15 - 1  # of the kernel
-SWEEP_AT_MOST: Final = 2**33  # multiplications, to settle the verdict
-SWEEP_GLADLY: Final = 2**28  # to know the distribution as well
 
 
-def enumerated(network: SparselyActivatedNetwork, inputs: Inputs, *, n_threads: int) -> SweepCount:
+def enumerated(
+    network: SparselyActivatedNetwork, inputs: Inputs, *, n_threads: int, effort: Effort = EFFORT
+) -> SweepCount:
     """The most active units over the whole cube, and how many points have how many.
 
     Where the kernel leaves points in doubt, all points are counted again by :func:`~sparsact.certificate.sweep.sweep`,
     which settles them; where that is too much work, an interval remains.
     """
     if network.s > MOST_UNITS:
-        return sweep(network, inputs, Orbits(network.W, inputs, merge=False))
-    counts = kernels.count_active(np.ascontiguousarray(dense(network.W)), *separated(network), n_threads=n_threads)
+        return sweep(network, inputs, Orbits(network.W, inputs, merge=False), effort)
+    thresholds = separated(network, effort.values)
+    counts = kernels.count_active(np.ascontiguousarray(dense(network.W)), *thresholds, n_threads=n_threads)
     witnesses = _points([counts.lower_witness, counts.upper_witness], network.n)
     exact = network.n_active(witnesses)
     best, upper = int(exact.argmax()), int(np.flatnonzero(counts.upper_histogram)[-1])
     differ = int(np.abs(counts.lower_histogram - counts.upper_histogram).sum()) // 2
     work = 2**network.n * network.s * network.n
-    if differ and work <= (SWEEP_AT_MOST if exact[best] < upper else SWEEP_GLADLY):
-        tally = sweep(network, inputs, Orbits(network.W, inputs, merge=False))
+    if differ and work <= (effort.for_verdict if exact[best] < upper else effort.for_distribution):
+        tally = sweep(network, inputs, Orbits(network.W, inputs, merge=False), effort)
         tally.settled = max(tally.settled, differ)
         return tally
     return SweepCount(

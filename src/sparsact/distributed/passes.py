@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -18,9 +17,9 @@ from sparsact.distributed.partitions import CountedReader
 from sparsact.learners import LowDegreeRegressorCV
 from sparsact.learners.lsh.model_choice import distinct
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
-from sparsact.passes.dask import Engine, PartialSum, Running, joined, leaves, of_partition, tree
+from sparsact.passes.dask import Engine, leaves, of_partition
 from sparsact.passes.progress import OnProgress, StageProgress, listening
-from sparsact.passes.source import Partition, placed
+from sparsact.passes.source import Partition
 from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch
 
@@ -142,7 +141,6 @@ def counted(shared: None, part: Partition[CountedReader], *pieces: object) -> tu
 
 
 BLOCK: Final = 32  # batches of an iterable that are summed in one graph
-AT_ONCE: Final = 2  # such graphs under way
 _EMPTY: Final = "the data hold no row; pass partitions with some."
 
 
@@ -164,10 +162,12 @@ class Passes:
     def fitted(self, estimator: L, classes: ArrayLike | None) -> L:
         """A new estimator that has learned every row, and is solved."""
         whole = self._blank(seeded(estimator), classes)
+        stage = self._stage("learning")
         if self.more is None:
-            self._learn(whole)
+            parts = self._counted() if isinstance(whole.learner, LowDegreeRegressorCV) else self.parts
+            self.engine.add(whole, parts, stage)
         else:
-            self._learn_in_blocks(whole, chain(self.parts, self.more))
+            self.engine.add(whole, chain(self.parts, self.more), stage, BLOCK)
         if not whole.seen:
             raise ValueError(_EMPTY)
         _ = getattr(whole.learner, "intercept_", None)  # found now, so that predictions change nothing
@@ -197,39 +197,14 @@ class Passes:
             raise ValueError(_EMPTY)
         return labels.found
 
-    def _learn(self, whole: LearnerSum[L]) -> None:
-        parts = self.parts
-        if isinstance(whole.learner, LowDegreeRegressorCV):  # the fold of a row follows from its number
-            if any(part.n_rows is None for part in parts):
-                stage = StageProgress(self.on_progress, "counting", n_partitions=len(parts))
-                with listening(stage, self.engine.client) as topic:
-                    counts = self.engine.start(delayed(list)(leaves(counted, None, parts, topic=topic))).result()
-                parts = [replace(part, n_rows=n_rows) for part, n_rows in zip(parts, counts, strict=True)]
-            parts = placed(parts)
-        self.engine.add(whole, parts, self._stage("learning"))
-
-    def _learn_in_blocks(self, whole: LearnerSum[L], parts: Iterator[Partition[CountedReader]]) -> None:
-        """One graph for every few batches, which are let go when it is done; two of them at once."""
-        stage, running, n_rows = self._stage("learning"), deque[Running](), 0
-        blank = whole.empty()
-        sums = PartialSum("batch 0", "batch 0", 0, blank.state())
+    def _counted(self) -> list[Partition[CountedReader]]:
+        """The partitions with the number of their rows, from which follows the fold of each."""
+        if all(part.n_rows is not None for part in self.parts):
+            return self.parts
+        stage = StageProgress(self.on_progress, "counting", n_partitions=len(self.parts))
         with listening(stage, self.engine.client) as topic:
-            try:
-                while block := placed(islice(parts, BLOCK), n_rows):
-                    graph = tree(block, blank, number=stage.n_partitions, topic=topic)
-                    stage.n_partitions += len(block)
-                    n_rows = block[-1].first_row + (block[-1].n_rows or 0)
-                    running.append(self.engine.start(graph))
-                    if len(running) == AT_ONCE:
-                        sums = joined(blank, [sums, running[0].result()])
-                        running.popleft()
-                while running:
-                    sums = joined(blank, [sums, running[0].result()])
-                    running.popleft()
-            finally:
-                for left in running:
-                    left.cancel()
-        whole.restore(*sums.sums)
+            counts = self.engine.start(delayed(list)(leaves(counted, None, self.parts, topic=topic))).result()
+        return [replace(part, n_rows=n_rows) for part, n_rows in zip(self.parts, counts, strict=True)]
 
     def _stage(self, name: str) -> StageProgress:
         return StageProgress(self.on_progress, name)

@@ -21,6 +21,7 @@ from sparsact.reports.chapter import Chapter
 from sparsact.statistics.row_sample import RowSample
 
 MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
+FitParts = tuple[Table, FitOptions, RowSample, Stages]
 Targets = tuple[TargetResult, ...]
 Findings = tuple[Targets, "Details"]  # with what each target consists of, and what is special to the kind
 
@@ -110,7 +111,7 @@ class FitRun:
         return self.facts.options
 
     @property
-    def parts(self) -> tuple[Table, FitOptions, RowSample, Stages]:
+    def parts(self) -> FitParts:
         """Arguments shared by all fitting functions."""
         return self.table, self.options, self.sample, self.stages
 
@@ -164,6 +165,8 @@ class CandidateKind(ABC):
     is_polynomial, takes_weights, takes_targets, searches_bits : bool
         Whether a polynomial results, rows may have weights, targets may be several, and whether it would
         search the bits of letters for long: it is then left out where models of letters compete.
+    most_rows : int
+        Rows that it looks at, at most: a sample of a larger table.
     needs : tuple of str
         Kinds besides low-degree polynomials that are fitted before it where it is requested.
     """
@@ -178,6 +181,7 @@ class CandidateKind(ABC):
     takes_targets: ClassVar[bool] = False
     searches_bits: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
+    most_rows: int = MOST_ROWS
 
     def refusal(self, facts: Facts) -> str:
         """Why a table has no such model, in a sentence with a remedy; empty where it may have one."""

@@ -16,8 +16,7 @@ from sparsact.fit.candidates import candidates
 from sparsact.fit.candidates.latent import pinned_notes
 from sparsact.fit.candidates.letters import explained_letters
 from sparsact.fit.candidates.low_degree import search_for, select_polynomial
-from sparsact.fit.candidates.lsh import MAX_NUMBERS, MAX_SAMPLE
-from sparsact.fit.candidates.network import MOST_ROWS
+from sparsact.fit.candidates.lsh import MAX_NUMBERS
 from sparsact.fit.choose import kinds_to_try, select_model
 from sparsact.fit.explain import confusion, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums
@@ -132,10 +131,9 @@ class FitSteps:
 
     def _sums(self, on_rows: StageProgress) -> FoldSums:
         """The sums of every row, by fold, and a sample of the rows for models that are not made of the sums."""
-        table, options = self.table, self.options
-        most = MAX_HELD_OUT
-        if len(kinds_to_try(Facts(table, options, MOST_ROWS))[0]) > 1:
-            most = MOST_ROWS if options.model == "network" else MAX_SAMPLE
+        table, options, known, most = self.table, self.options, candidates(), MAX_HELD_OUT
+        if len(kinds_to_try(Facts(table, options, known["network"].most_rows))[0]) > 1:
+            most = known["network" if options.model == "network" else "lsh"].most_rows
             most = max(options.folds, min(most, MAX_NUMBERS // len(table.feature_names)))
         sample = RowSample(most, options.folds, options.random_state)
         design = DesignSums(table.encoding)

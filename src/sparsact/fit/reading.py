@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import skew
 
-from sparsact.datasets import Encoding, Table, table_stream
+from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes, LogReal, Real
 from sparsact.datasets.repeated_columns import suspicions
 from sparsact.datasets.table_files import Parts
-from sparsact.datasets.table_stream import TableSurvey
+from sparsact.datasets.table_stream import BATCH_ROWS, TableSurvey
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.fit.options import FitOptions
 from sparsact.passes.progress import StageProgress
@@ -40,9 +40,8 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
     names = ("domain", "task", "strict", "wild_type")
     columns, wanted = options.columns, {name: getattr(options, name) for name in names}
     ignore, keep = (*options.ignore, *options.row_columns), options.model == "lsh"
-    n_rows = table_stream.BATCH_ROWS
     return TableSurvey.of(
-        parts, options.target, columns, n_rows, ignore=ignore, **wanted, encoding=encoding, keep_missing=keep
+        parts, options.target, columns, BATCH_ROWS, ignore=ignore, **wanted, encoding=encoding, keep_missing=keep
     )
 
 

@@ -27,13 +27,15 @@ ORDERING: Final = 512  # listing a coefficient costs as much as this many pre-ac
 
 
 @spectrum_of.register
-def spectrum_of_network(net: SparselyActivatedNetwork) -> Spectrum:
+def spectrum_of_network(net: SparselyActivatedNetwork, *, ordering: int = ORDERING) -> Spectrum:
     r"""Spectrum of a network, every coefficient; what ``Spectrum.of(net)`` calls.
 
     Parameters
     ----------
     net : SparselyActivatedNetwork
         On up to 26 inputs any; on more, one whose units read few inputs each, else a ValueError.
+    ordering : int
+        Cost of a coefficient in a list, in pre-activations of a table.
 
     Notes
     -----
@@ -52,7 +54,7 @@ def spectrum_of_network(net: SparselyActivatedNetwork) -> Spectrum:
     if most <= LARGEST_TABLE:
         units = units_by_inputs(rows)
         listed = sum(2 ** len(inputs) for inputs in units)
-        cheaper = net.n > LARGEST_TABLE or ORDERING * listed < net.s * 2**net.n
+        cheaper = net.n > LARGEST_TABLE or ordering * listed < net.s * 2**net.n
         if cheaper and listed * n_words(net.n) <= LARGEST_LIST:
             return _sum_of_small_spectra(net.u, rows, net.b, units)
     if net.n <= LARGEST_TABLE:
@@ -91,11 +93,13 @@ def units_by_inputs(rows: sp.csr_array) -> dict[tuple[int, ...], list[int]]:
     return units
 
 
-def values_on_the_cube(u: NDArray[np.float64], W: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def values_on_the_cube(
+    u: NDArray[np.float64], W: NDArray[np.float64], b: NDArray[np.float64], at_once: int = PREACTIVATIONS_AT_ONCE
+) -> NDArray[np.float64]:
     """Values at all points (2**n,) in table order, of a network with dense weights."""
     # The low coordinates share one table of sums, to which each choice of the high ones adds a number per unit.
     s, n = W.shape
-    low = min(n, LOW_COORDINATES, (PREACTIVATIONS_AT_ONCE // max(1, s)).bit_length())
+    low = min(n, LOW_COORDINATES, (at_once // max(1, s)).bit_length())
     sums = W[:, :low] @ points(low).T
     values = np.empty((2 ** (n - low), 2**low))
     excess = np.empty_like(sums)

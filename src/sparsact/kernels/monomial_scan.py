@@ -109,7 +109,7 @@ def quantised(values: NDArray[np.float64]) -> NDArray[np.int8]:
 
 
 def strongest_monomials(
-    table: MonomialTable, q: NDArray[np.int8], keep: int, least: int = 1, *, n_threads: int = 1
+    table: MonomialTable, q: NDArray[np.int8], keep: int, least: int = 1, *, n_threads: int = 1, step: int | None = None
 ) -> tuple[Masks, Integers]:
     """The monomials with the largest scores: about ``|sum_i q_i chi_S(x_i)|``.
 
@@ -125,6 +125,8 @@ def strongest_monomials(
         The least score.
     n_threads : int
         Threads. The result does not depend on it.
+    step : int, optional
+        Prefixes in each call of the kernel.
 
     Returns
     -------
@@ -139,7 +141,7 @@ def strongest_monomials(
     """
     tables, best, found = _sums_of_four(q, len(table.tiles)), np.zeros((keep, 2), dtype=np.int64), 0
     starts, counts = table._starts, table._counts
-    step = max(_LEAST_PREFIXES, int(_AT_A_TIME / (max(1, len(table.columns)) * max(1, table.n_rows))))
+    step = step or max(_LEAST_PREFIXES, int(_AT_A_TIME / (max(1, len(table.columns)) * max(1, table.n_rows))))
     for begin in range(0, table.n_prefixes, step):
         found = dispatch.chosen.scan_monomials(
             table.tiles,

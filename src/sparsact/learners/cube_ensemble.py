@@ -14,9 +14,10 @@ from sklearn.utils.validation import _get_feature_names
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hypercube import masks_of
 from sparsact.learners.points import Encoding, pack
+from sparsact.learners.stacking import intervals_about
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
-from sparsact.statistics.conformal import kept_errors, reach
+from sparsact.statistics.conformal import kept_errors
 from sparsact.validation.arrays import checked_reals, checked_subset
 from sparsact.validation.parameters import checked_probability
 
@@ -76,11 +77,7 @@ class CubeEnsemble:
     table_encoding_: str
 
     def __init__(
-        self,
-        values: ArrayLike,
-        weights: Mapping[str, float],
-        residuals: ArrayLike,
-        deviations: ArrayLike | None = None,
+        self, values: ArrayLike, weights: Mapping[str, float], residuals: ArrayLike, deviations: ArrayLike | None = None
     ) -> None:
         self._values = checked_reals(values, "`values`")
         n = self._values.size.bit_length() - 1
@@ -92,7 +89,7 @@ class CubeEnsemble:
         residuals = checked_reals(residuals, "`residuals`")
         if residuals.ndim != 1 or not residuals.size or (residuals < 0).any():
             raise ValueError("`residuals` holds at least one number, none of them negative.")
-        self._residuals = kept_errors(residuals, _MOST_RESIDUALS)
+        self._errors = kept_errors(residuals, _MOST_RESIDUALS)
         self._deviations = None if deviations is None else checked_reals(deviations, "`deviations`")
         if self._deviations is not None and self._deviations.shape != self._values.shape:
             raise ValueError(f"`deviations` has shape {self._deviations.shape}, and `values` {self._values.shape}.")
@@ -117,16 +114,11 @@ class CubeEnsemble:
         The half width is the same for all rows: :mod:`sparsact.statistics.conformal`. Infinite where the residuals are
         too few for the confidence.
         """
-        return self._intervals_about(self.predict(X)[:, None], confidence)
-
-    def _intervals_about(self, values: Array, confidence: float) -> Array:
-        """The intervals (m, 2) about predictions (m, 1)."""
-        width = reach(self._residuals, checked_probability(confidence, "`confidence`"))
-        return np.asarray(values + np.array([-width, width]))
+        return intervals_about(self.predict(X), self._errors, confidence)
 
     def with_deviations(self, deviations: ArrayLike) -> Self:
         """The same with other deviations."""
-        return type(self)(self._values, self.weights_, self._residuals, deviations)
+        return type(self)(self._values, self.weights_, self._errors, deviations)
 
     @property
     def spectrum_(self) -> Spectrum:
@@ -156,11 +148,7 @@ class CubeEnsemble:
         state: State = {"names": list(self.weights_)}
         if hasattr(self, "table_encoding_"):
             state["table_encoding_"] = self.table_encoding_
-        arrays = {
-            "values": self._values,
-            "weights": np.array(list(self.weights_.values())),
-            "residuals": self._residuals,
-        }
+        arrays = {"values": self._values, "weights": np.array(list(self.weights_.values())), "residuals": self._errors}
         if self._deviations is not None:
             arrays["deviations"] = self._deviations
         modelfile.write(path, type(self).__name__, state, arrays)

@@ -53,6 +53,7 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
     """
 
     encoding_: Encoding | None
+    _max_memory: ClassVar[float | None] = None  # bytes; None for 80 % of what is free
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 0, None, closed="left")],
         "domain": [StrOptions({"auto", "cube", "real"})],
@@ -107,7 +108,7 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
         check_is_fitted(self)
         rows = numeric_rows(self, X, reset=False, ensure_all_finite=self.encoding_ is None)
         nbytes = 2 * 8.0 * rows.shape[0] * len(self._family)
-        if not has_room(nbytes):
+        if not has_room(nbytes, self._max_memory):
             raise MemoryError(
                 f"{rows.shape[0]:,} rows of {len(self._family):,} monomials need about {nbytes / 2**30:,.1f} GiB; pass "
                 "fewer rows at once, or fit LowDegreeRegressor, which does without this matrix."

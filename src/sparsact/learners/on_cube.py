@@ -29,6 +29,11 @@ LEARNED: Final[Checks] = {
 }
 
 
+def bits_of(points: Points) -> Array:
+    """Points as rows (m, n) of 0 and 1."""
+    return unpack(points, "bits").astype(np.float64)
+
+
 class OnCube:
     """Base of regressors whose ``fit`` sets ``encoding_`` or ``cuts_``, the other being None, and ``_CONTENT``.
 
@@ -46,10 +51,8 @@ class OnCube:
     _freedom: float = np.inf
     _coefficients: Callable[[Iterable[Iterable[int]] | None], tuple[Array, Array]]
 
-    def _rows_to_fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[NDArray[Any], Array, Array]:
-        """Rows of positive weight (m, n), their targets and weights (m,); sets ``encoding_`` and ``cuts_``.
+    def _rows_to_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Points, Array, Array]:
+        """Points of the rows of positive weight, their targets and weights (m,); sets ``encoding_`` and ``cuts_``.
 
         A weight w counts as w rows: noise of variance v becomes v / w, whether w is below one or above. Raises a
         ValueError for what cannot be points or weights.
@@ -58,19 +61,17 @@ class OnCube:
             self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube"
         )
         weights = checked_sample_weight(sample_weight, rows)
-        there = weights > 0
+        there = slice(None) if sample_weight is None else weights > 0
         rows, weights = kernel_dtype(rows[there]), weights[there].clip(*_WEIGHTS)
-        set_encoding(self, rows)
-        self.cuts_ = median_cuts(rows, weights) if self.encoding_ is None else None
-        return rows, np.asarray(targets, dtype=np.float64)[there], weights
+        points = set_encoding(self, rows)
+        weighted = None if sample_weight is None else weights
+        self.cuts_ = median_cuts(rows, weighted) if self.encoding_ is None else None
+        points = self._packed(rows) if points is None else points
+        return points, np.asarray(targets, dtype=np.float64)[there], weights
 
     def _packed(self, rows: NDArray[Any]) -> Points:
         """Rows as points of the cube."""
         return points_of(rows, self.encoding_, self.cuts_, getattr(self, "feature_names_in_", None))
-
-    def _unpacked(self, rows: NDArray[Any]) -> Array:
-        """Rows as bits."""
-        return unpack(self._packed(rows), "bits").astype(np.float64)
 
     def _points(self, X: ArrayLike) -> Points:
         """Rows to predict as points of the cube."""
@@ -80,7 +81,7 @@ class OnCube:
 
     def _bits(self, X: ArrayLike) -> Array:
         """Rows to predict as bits."""
-        return unpack(self._points(X), "bits").astype(np.float64)
+        return bits_of(self._points(X))
 
     def _named(self, subsets: Iterable[Iterable[int]]) -> list[Subset]:
         """Subsets of the columns that are asked for."""

@@ -18,6 +18,7 @@ from sparsact.learners.letters import LettersRegressor
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor
 from sparsact.learners.lsh import LSHClassifier, LSHRegressor
 from sparsact.learners.sparsely_activated import SparselyActivatedClassifier
+from sparsact.learners.stacking import intervals_about
 
 Array = NDArray[np.float64]
 Rows = NDArray[Any]
@@ -101,7 +102,7 @@ def _of_processes(model: CubeGPRegressor) -> Predictor:
 @predictor.register
 def _of_ensembles(model: CubeEnsemble | LettersRegressor) -> Predictor:
     """Their intervals have one width, by the errors at rows left out."""
-    return Predictor(1, model.predict, lambda _, values, confidence: model._intervals_about(values, confidence))
+    return Predictor(1, model.predict, lambda _, values, level: intervals_about(values, model._errors, level))
 
 
 @predictor.register

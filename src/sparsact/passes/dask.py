@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
+from itertools import islice
 from logging import ERROR
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from uuid import uuid4
@@ -21,6 +23,7 @@ from sparsact.statistics.statistic import Batch, Statistic
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
+Parts = Iterable[Partition[Reader]]
 Sums = TypeVar("Sums", bound=Statistic[Batch])
 WAIT_FOR_WORKERS: Final = 60  # seconds: a batch system may start them one after the other
 
@@ -108,6 +111,7 @@ def restored(statistic: Sums, part: PartialSum) -> Sums:
 
 
 ARITY: Final = 8  # parts of one merge
+AT_ONCE: Final = 2  # graphs under way
 
 
 @dataclass(frozen=True)
@@ -147,19 +151,39 @@ class Engine:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return Running(root, self.client.compute(root))  # type: ignore[no-untyped-call]
 
-    def add(self, statistic: Statistic[Batch], parts: Sequence[Partition[Reader]], stage: StageProgress) -> int:
-        """Add all rows of the partitions to a statistic without rows; return their number."""
-        stage.n_partitions = len(parts)
+    def add(self, statistic: Statistic[Batch], parts: Parts, stage: StageProgress, block: int | None = None) -> int:
+        """Add all rows of the partitions to a statistic without rows; return their number.
+
+        One graph sums them or, of ``block`` partitions each, one after another, which are let go when it is done.
+        """
+        source, blank, running = iter(parts), statistic.empty(), deque[Running]()
+        sums, n_rows = list[PartialSum](), 0
+
+        def wait(most: int) -> None:
+            while len(running) > most:
+                sums[:] = [joined(blank, [*sums, running[0].result()])]
+                running.popleft()
+
         with listening(stage, self.client) as topic:
-            found = self.start(tree(parts, statistic.empty(), topic=topic)).result()
-        statistic.restore(*found.sums)
-        return int(found.n_rows)
+            try:
+                while some := placed(islice(source, block), n_rows):
+                    graph = tree(some, blank, number=stage.n_partitions, topic=topic)
+                    stage.n_partitions += len(some)
+                    n_rows = some[-1].first_row + (some[-1].n_rows or 0)
+                    running.append(self.start(graph))
+                    wait(AT_ONCE - 1)
+                wait(0)
+            finally:
+                for left in running:
+                    left.cancel()
+        statistic.restore(*sums[0].sums)
+        return sums[0].n_rows
 
     def run(self, one: Pass[B, S], stage: StageProgress) -> int:
         """Add all rows to the statistic of a pass that has partitions; return their number."""
         if one.partitions is None or not isinstance(one.statistic, Statistic):
             raise TypeError(f"the pass {one.name!r} cannot be divided; make it in one process.")
-        return self.add(one.statistic, placed(one.partitions()), stage)
+        return self.add(one.statistic, one.partitions(), stage)
 
 
 def leaves(
@@ -197,7 +221,7 @@ def tree(
 
 
 @contextmanager
-def workers(cluster: Client | str) -> Iterator[Engine]:
+def workers(cluster: Client | str, wait: float = WAIT_FOR_WORKERS) -> Iterator[Engine]:
     """The workers of a client, or at an address: ``local:2`` starts two processes, ``tcp://host:port`` is running."""
     from distributed import Client, LocalCluster
 
@@ -219,10 +243,10 @@ def workers(cluster: Client | str) -> Iterator[Engine]:
             scheduler = str(cluster)
         else:
             raise ValueError(f"cluster {cluster} is neither local:N, with N processes to start, nor tcp://host:port.")
-        yield _workers(stack, str(cluster), scheduler)
+        yield _workers(stack, str(cluster), scheduler, wait)
 
 
-def _workers(stack: ExitStack, address: str, scheduler: LocalCluster | str) -> Engine:
+def _workers(stack: ExitStack, address: str, scheduler: LocalCluster | str, wait: float) -> Engine:
     """The workers of a scheduler, once the first has joined it."""
     from distributed import Client
 
@@ -232,10 +256,10 @@ def _workers(stack: ExitStack, address: str, scheduler: LocalCluster | str) -> E
         raise ValueError(f"cluster {address}: no scheduler answers there ({error}); start one.") from error
     stack.enter_context(client)
     try:
-        client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
+        client.wait_for_workers(1, timeout=wait)
     except TimeoutError as error:
         raise ValueError(
-            f"cluster {address}: no worker joined within {WAIT_FOR_WORKERS} s; start workers there, and "
+            f"cluster {address}: no worker joined within {wait} s; start workers there, and "
             "see why those that were started ended."
         ) from error
     return Engine(client)

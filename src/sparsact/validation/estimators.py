@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names, validate_data
 
 
@@ -97,22 +98,42 @@ def are_counts(weights: NDArray[np.float64]) -> bool:
     return bool((weights == np.floor(weights)).all()) and float(weights.sum()) <= _MOST_REPEATED
 
 
-def check_classes(named: object, known: NDArray[Any]) -> None:
-    """Refuse classes that a later call of ``partial_fit`` names otherwise than the first."""
-    if named is not None and not np.array_equal(np.unique(np.asarray(named)), known):
+class OfClasses(Protocol):
+    """A classifier."""
+
+    classes_: NDArray[Any]
+
+
+def class_places(
+    learner: OfClasses, labels: NDArray[Any], classes: object = None, *, reset: bool, least: int = 2
+) -> NDArray[np.intp]:
+    """Places (m,) of labels among the sorted ``classes_``, which the first call of ``fit`` or ``partial_fit`` sets.
+
+    Raises a ValueError for fewer classes than ``least``, for a label that is none of them, and where a later call names
+    other ones.
+    """
+    check_classification_targets(labels)
+    named = None if classes is None else np.unique(np.asarray(classes))
+    if reset:
+        learner.classes_ = np.unique(labels) if named is None else named
+    known = learner.classes_
+    if not len(known):
+        raise ValueError("`classes` is empty; list every label that will come.")
+    if len(known) < least:
+        raise ValueError(
+            f"classification needs at least {least} classes; `y` holds 1 class, {known.tolist()[0]!r}. Pass rows of "
+            "another class, or name all of them in a first partial_fit(classes=), if there is one."
+        )
+    if named is not None and not np.array_equal(named, known):
         raise ValueError(
             f"`classes` must be {known.tolist()}, as in the first call, or be left out; weights of rows are passed as "
             "sample_weight=."
         )
-
-
-def class_places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Places (m,) of labels among the sorted classes; a label that is none of them is refused."""
-    places = np.searchsorted(classes, labels)
-    unknown = classes[np.minimum(places, len(classes) - 1)] != labels
+    places = np.searchsorted(known, labels)
+    unknown = known[np.minimum(places, len(known) - 1)] != labels
     if unknown.any():
         raise ValueError(
-            f"label {labels[unknown].tolist()[0]!r} is not among the classes {classes.tolist()}; name all classes in "
+            f"label {labels[unknown].tolist()[0]!r} is not among the classes {known.tolist()}; name all classes in "
             "the first partial_fit."
         )
     return places
@@ -135,7 +156,7 @@ def _check_kinds(
             raise ValueError(
                 f"{where} holds dates or times ({column.dtype}); pass numbers, such as days since a start."
             )
-        text = None if texts else _first_text(column)
+        text = None if texts else first_text(column)
         if text is not None:
             raise ValueError(
                 f"{where} holds texts, such as {text!r}; pass numbers: astype(float) if the texts are numbers, or "
@@ -169,12 +190,13 @@ def _columns(values: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
     yield None, array
 
 
-def _first_text(column: NDArray[Any]) -> str | None:
+def first_text(column: NDArray[Any]) -> str | None:
+    """The first text in an array of any shape and type, None without one."""
     if column.dtype.kind in "US":
         return str(column.flat[0]) if column.size else None
-    if column.dtype != object:
-        return None
-    return next((str(value) for value in column.flat if isinstance(value, str | bytes)), None)
+    kinds = set(map(type, column.ravel())) if column.dtype == object else ()
+    texts = tuple(kind for kind in kinds if issubclass(kind, str | bytes))  # a fifth of the time of a look at each cell
+    return next(str(value) for value in column.flat if isinstance(value, texts)) if texts else None
 
 
 def _first_rounded(column: NDArray[Any]) -> int | None:

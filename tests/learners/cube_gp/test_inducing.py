@@ -11,12 +11,10 @@ from scipy.stats import multivariate_normal
 
 from sparsact import CubeGPRegressor, CubeKernel, load
 from sparsact.hypercube import characters
-from sparsact.learners.cube_gp import component, regressor
 from sparsact.learners.cube_gp.kernel import CubeKernel as Kernel
 from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.cube_gp.posterior import Hyperparameters
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.gp.systems import inducing
 from sparsact.learners.gp.systems.inducing import InducingSystem
 
 N, M, NOISE = 23, 140, 0.2
@@ -25,12 +23,8 @@ SUBSETS = [(), (0,), (1, 2), (3, 5, 7)]
 
 @pytest.fixture(autouse=True)
 def many(monkeypatch):
-    """Rows beyond 30 take inducing points, and several tiles."""
-    monkeypatch.setattr(regressor, "MOST_DIRECT_ROWS", 30)
-    monkeypatch.setattr(component, "TILE", 32)
-    monkeypatch.setattr(inducing, "_ROWS_AT_ONCE", 50)
+    """Nearly exact solutions."""
     monkeypatch.setattr(InducingSystem, "tolerance", 1e-8)
-    monkeypatch.setattr(inducing, "_SCALE_TOLERANCE", 1e-5)
 
 
 def kernels(n=N):
@@ -50,8 +44,15 @@ def table(seed=0, m=M, n=N):
     return X, y, rng.uniform(0.5, 3.0, m)
 
 
+def model_of(kernel, **options):
+    """A model that takes inducing points beyond 30 rows."""
+    model = CubeGPRegressor(kernel, random_state=0, **options)
+    model._most_direct_rows = 30
+    return model
+
+
 def fixed(kernel, **options):
-    return CubeGPRegressor(kernel, noise_variance=NOISE, optimizer=None, random_state=0, **options)
+    return model_of(kernel, noise_variance=NOISE, optimizer=None, **options)
 
 
 def exact(kernel, X, y, weights, new):
@@ -71,7 +72,7 @@ def exact(kernel, X, y, weights, new):
 def test_products_are_those_of_the_matrix(name):
     kernel, X = kernels()[name], table()[0]
     vectors = np.random.default_rng(2).normal(size=(3, M))
-    found = kernel.products((1.0 - X) / 2)(vectors)
+    found = kernel.products((1.0 - X) / 2, tile=32)(vectors)  # several tiles
     np.testing.assert_allclose(found, vectors @ kernel(X), atol=2e-5)
 
 
@@ -79,7 +80,6 @@ def test_products_are_those_of_the_matrix(name):
 def test_all_rows_as_inducing_points_give_the_dense_posterior(name, monkeypatch):
     """Then conjugate gradients begin at the solution, in double precision."""
     monkeypatch.setattr(InducingSystem, "tolerance", 1e-3)
-    monkeypatch.setattr(inducing, "_SCALE_TOLERANCE", 1e-3)
     kernel, (X, y, weights) = kernels()[name], table()
     new = np.random.default_rng(3).choice([-1, 1], (41, N))
     rows = DistinctRows.of((1.0 - X) / 2, y, weights)
@@ -111,7 +111,7 @@ def test_means_and_effects_are_exact_and_variances_near(name):
     assert abs((deviation / np.sqrt(variance)).mean() - 1) < 0.05
     np.testing.assert_allclose(model.confidence_intervals(SUBSETS).mean(axis=1), coefficients, atol=3e-5)
     np.testing.assert_allclose(model.standard_errors(SUBSETS) ** 2, of_coefficients, rtol=1e-3)
-    np.testing.assert_allclose(model._means(SUBSETS), coefficients, atol=3e-5)
+    np.testing.assert_allclose(model._posterior.means_of(SUBSETS), coefficients, atol=3e-5)
 
 
 def test_the_likelihood_is_that_of_all_rows():
@@ -148,7 +148,7 @@ def test_error_falls_with_the_rows_and_intervals_hold(monkeypatch):
     monkeypatch.setattr(InducingSystem, "tolerance", 1e-3)
     errors = []
     for m in (100, 300, 900):
-        model = CubeGPRegressor(kernel, noise_variance=0.25, optimizer=None, max_inducing=60, random_state=0)
+        model = model_of(kernel, noise_variance=0.25, optimizer=None, max_inducing=60)
         mean, deviation = model.fit(X[:m], y[:m]).predict(X[900:], return_std=True)
         errors.append(np.mean((mean - f[900:]) ** 2))
     assert errors[2] < 0.6 * errors[1] < 0.5 * errors[0]
@@ -169,7 +169,7 @@ def test_repeated_rows_are_merged_and_weights_count():
 
 def test_sixty_four_columns_a_file_and_draws(tmp_path):
     X, y, _ = table(10, n=64)
-    model = CubeGPRegressor(max_inducing=50, n_hyperparameter_rows=90, random_state=0).fit(X, y)
+    model = model_of("auto", max_inducing=50, n_hyperparameter_rows=90).fit(X, y)
     model.save(tmp_path / "model.sparsact")
     again = load(tmp_path / "model.sparsact")
     assert again.n_inducing_ == 50
@@ -194,7 +194,6 @@ def test_exact_where_points_are_as_many_as_rows():
 def test_memory_is_that_of_the_inducing_points(monkeypatch):
     """A matrix of 4,500 rows would take 162 MB."""
     monkeypatch.setattr(InducingSystem, "tolerance", 1e-2)
-    monkeypatch.setattr(component, "TILE", 256)
     rng = np.random.default_rng(15)
     X = rng.choice([-1, 1], (4_500, 21)).astype(np.int8)
     tracemalloc.start()

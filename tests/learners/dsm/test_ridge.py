@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
 from sparsact import DSMRegressor
-from sparsact.learners.dsm import training
 from sparsact.learners.dsm.training import RidgeStatistic
 from sparsact.statistics.statistic import Batch
 
@@ -105,13 +104,15 @@ def test_the_solution_waits_until_it_is_asked_for():
     assert not np.allclose(found.coefficients_, first)
 
 
-def test_rows_are_blocked(monkeypatch):
-    whole = model().fit(X, Y)
-    monkeypatch.setattr(training, "ADDED_AT_ONCE", 1)
-    monkeypatch.setattr("sparsact.learners.dsm.features.VALUES_AT_ONCE", 31 * 13)
-    many = np.tile(X, (3, 1))
-    tiled = model().fit(many, np.tile(Y, (3, 1)))
-    np.testing.assert_allclose(tiled.predict(X), whole.predict(X), rtol=1e-8, atol=1e-10)
+def test_rows_are_blocked():
+    """Of 1,024 units 4,096 rows are summed at once, and 256 predicted."""
+    many, targets = np.tile(X, (20, 1)), np.tile(Y, (20, 1))
+    tiled = model(n_units=1_024).fit(many, targets)
+    statistic, phi = tiled.statistic_, features(tiled, many)
+    np.testing.assert_allclose(statistic.feature_mean, phi.mean(axis=0), rtol=1e-8, atol=1e-12)
+    centred = phi - phi.mean(axis=0)
+    np.testing.assert_allclose(statistic.gram, centred.T @ centred, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(tiled.predict(many), np.tile(tiled.predict(X), (20, 1)), rtol=1e-10, atol=1e-12)
 
 
 def test_a_merge_leaves_the_other_as_it_was():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sparsact import DSMRegressor
-from sparsact.learners.dsm.training import RMSProp, TopLayer
+from sparsact.learners.dsm.training import RMSProp, TopLayer, features_by_rows
 
 rng = np.random.default_rng(31)
 X, Y = rng.normal(size=(70, 5)), rng.normal(size=(70, 3))
@@ -71,18 +71,17 @@ def test_an_estimator_trains_on_the_features_of_its_layer():
     np.testing.assert_allclose(found.predict(X), torch_features @ found.coefficients_.T, rtol=1e-12)
 
 
-def test_pieces_of_training_are_the_whole(monkeypatch):
-
+def test_pieces_of_training_are_the_whole():
     whole = model(epochs=4).fit(X, Y)
     pieces = model()
     for _ in range(4):
         pieces.partial_fit(X, Y)
     np.testing.assert_allclose(pieces.coefficients_, whole.coefficients_, rtol=1e-9)
     np.testing.assert_allclose(pieces.loss_curve_, whole.loss_curve_, rtol=1e-9)
-    from sparsact.learners.dsm import training
-
-    monkeypatch.setattr(training, "KEPT", 0)  # features are made again for each batch
-    np.testing.assert_allclose(model(epochs=4).fit(X, Y).coefficients_, whole.coefficients_, rtol=1e-9)
+    kept, again = (features_by_rows(whole.layer_, X, 4, most) for most in (10**6, 0))  # 0: for each batch again
+    batch = np.array([5, 3, 60])
+    np.testing.assert_allclose(again(batch), kept(batch), rtol=1e-12)
+    np.testing.assert_allclose(again(batch), whole.layer_.features(X)[batch], rtol=1e-12)
 
 
 def test_training_lowers_the_loss_towards_the_closed_form():

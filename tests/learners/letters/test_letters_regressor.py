@@ -9,7 +9,8 @@ from grids import few_of
 
 import sparsact
 from sparsact import LettersRegressor
-from sparsact.learners.letters import process
+from sparsact.learners.letters.alphabet import Alphabet
+from sparsact.learners.letters.process import processes_by_fold
 from sparsact.saving.modelfile import load
 
 SIZES = (2, 5, 3, 4)  # sites with different numbers of letters
@@ -129,16 +130,21 @@ def test_intervals_are_as_wide_as_errors_of_rows_left_out(fitted):
         model.prediction_intervals(X, 1.0)
 
 
-def test_processes_on_grids_and_with_too_many_combinations(monkeypatch):
+def test_processes_on_grids_and_with_too_many_combinations():
     """The same predictions from conjugate gradients as from a matrix; few rows of a process still predict."""
     X, y, cells, f = planted(2, m=60)
-    expected = LettersRegressor(random_state=0).fit(X, y).predict(cells)
-    monkeypatch.setattr(process, "DENSE_ROWS", 10)
-    on_grid = LettersRegressor(random_state=0).fit(X, y).predict(cells)
-    np.testing.assert_allclose(on_grid, expected, atol=0.05 * f.std())
-    monkeypatch.setattr(process, "LARGEST_GRID", 10)
-    monkeypatch.setattr(process, "MOST_DENSE_ROWS", 45)
-    fewer = LettersRegressor(random_state=0).fit(X, y).predict(cells)
+    alphabet = Alphabet.of(X, "plain")
+    codes, unit = alphabet.codes(X), y.std()
+
+    def predicted(**options):
+        rows = (y - y.mean()) / unit, np.ones(60), np.arange(60) % 5
+        members, _ = processes_by_fold(alphabet.features, codes, *rows, np.random.default_rng(0), **options)
+        return y.mean() + unit * np.mean([one.values(alphabet.codes(cells)) for one in members], axis=0)
+
+    on_grid, dense = predicted(grid=True), predicted()
+    np.testing.assert_allclose(on_grid, dense, atol=0.05 * f.std())
+    fewer = predicted(most=45)
+    assert (fewer != dense).any()
     assert np.mean((fewer - f) ** 2) < 0.3 * f.var()
 
 

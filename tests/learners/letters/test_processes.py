@@ -5,10 +5,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.letters import process
 from sparsact.learners.letters.alphabet import AMINO_ACIDS, features_of
 from sparsact.learners.letters.kernel import LetterKernel, prior
-from sparsact.learners.letters.process import dual_coefficients, log_likelihood_gradient, system_of
+from sparsact.learners.letters.process import dual_coefficients, log_likelihood_gradient, on_grid, system_of
 
 SIZES = (5, 4, 7)
 
@@ -65,7 +64,7 @@ def test_likelihood_and_its_gradient():
     np.testing.assert_allclose(gradient, np.array(differences) / 2e-5, rtol=1e-3, atol=1e-3)
 
 
-def test_solutions_on_the_grid_are_those_of_the_matrix(monkeypatch):
+def test_solutions_on_the_grid_are_those_of_the_matrix():
     """Also where a fold is left out, and at letters that no row has."""
     kernel, codes, y, weights = drawn(2, m=61)
     rows = codes[:, 2] != 3  # a letter that is never seen
@@ -77,14 +76,19 @@ def test_solutions_on_the_grid_are_those_of_the_matrix(monkeypatch):
     for mask in kept:
         matrix = covariance(kernel, codes[mask], codes[mask]) + np.diag(noise[mask])
         expected.append(covariance(kernel, new, codes[mask]) @ np.linalg.solve(matrix, y[mask]))
-    for dense_rows in (1_000, 10):  # by Cholesky factors, then by conjugate gradients
-        monkeypatch.setattr(process, "DENSE_ROWS", dense_rows)
-        assert process.on_grid(codes) == (dense_rows == 10)
-        system = system_of(kernel, codes, weights)
+    for grid in (False, True):  # by Cholesky factors, then by conjugate gradients
+        system = system_of(kernel, codes, weights, grid=grid)
         alphas = dual_coefficients(system, y, kept)
         for alpha, mask, values in zip(alphas, kept, expected, strict=True):
             assert not alpha[~mask].any()
             np.testing.assert_allclose(Posterior(system, alpha).values(new), values, atol=4e-3)
+
+
+def test_grids_are_taken_where_they_are_less_work():
+    rows = np.indices((11, 11, 11)).reshape(3, -1).T
+    assert on_grid(rows[:1_201])
+    assert not on_grid(rows[:1_200])  # few rows
+    assert not on_grid(np.tile(rows[:1_201], 3))  # 1,331**3 cells
 
 
 def test_features():

@@ -14,7 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 from sparsact import LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree.solvers import cells
+from sparsact.learners.low_degree.solvers.cells import CellSolver
+from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.statistics.folds import deal
 
 rng = np.random.default_rng(0)
@@ -31,7 +32,7 @@ def columns(route):
 @pytest.mark.parametrize("route", ["auto", "cells", "moments", "kernel", "real", "conjugate gradients"])
 def test_grid_search(monkeypatch, route):
     if route == "conjugate gradients":
-        monkeypatch.setattr(cells, "MAX_CHOLESKY", 3)
+        monkeypatch.setitem(solvers(), "cells", CellSolver(max_cholesky=3))
     X, split = columns(route), PredefinedSplit(FOLDS)
     expand = PolynomialFeatures(interaction_only=True, include_bias=False)
     grid = {"polynomialfeatures__degree": DEGREES, "ridge__alpha": ALPHAS}

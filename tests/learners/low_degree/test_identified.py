@@ -11,8 +11,8 @@ from grids import few_of
 from numpy.testing import assert_array_equal
 
 from sparsact import LowDegreeRegressor, LowDegreeRegressorCV, load
-from sparsact.learners.low_degree import accumulator
-from sparsact.learners.low_degree.solvers import cells
+from sparsact.learners.low_degree.solvers.cells import CellSolver
+from sparsact.learners.low_degree.solvers.solver import MomentSolver, solvers
 
 
 def agree(design, i):
@@ -38,9 +38,9 @@ def test_determined_coefficients_and_aliases(monkeypatch, kind, solver, alpha, f
     rng = np.random.default_rng([7, len(kind)])
     X, y, weights = tables(rng, kind, 41, 5), rng.normal(size=41), rng.integers(0, 4, 41) * 10.0 ** rng.normal(size=41)
     if solver == "conjugate gradients":
-        monkeypatch.setattr(cells, "MAX_CHOLESKY", 3)
+        monkeypatch.setitem(solvers(), "cells", CellSolver(max_cholesky=3))
     if solver == "moments":
-        monkeypatch.setattr(accumulator, "prefers_moments", lambda size: True)
+        monkeypatch.setitem(solvers(), "moments", MomentSolver(min_rows=0, rows_a_monomial=0))
     name = {"rows": "moments", "conjugate gradients": "cells"}.get(solver, solver)
     model = fitted(name, 1 - 2 * X, y, weights, degree=2, alpha=alpha, fit_intercept=fit_intercept)
     everything = [(), *subsets_of_size(5, 2)]

@@ -11,6 +11,7 @@ from sklearn.inspection import permutation_importance
 import sparsact as sa
 from sparsact import DSMRegressor, LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.hypercube import points
+from sparsact.learners.low_degree.solvers.solver import MomentSolver, solvers
 
 RNG = np.random.default_rng(5)
 BITS = RNG.random((90, 6)) < [0.5, 0.1, 0.5, 0.8, 0.5, 0.3]
@@ -53,7 +54,7 @@ FORMS = {"points": "rows", "moments": "moments", "numbers": "real", "numbers, li
 @pytest.mark.parametrize("name", MODELS)
 def test_it_is_half_the_mean_squared_change_by_another_draw_of_the_column(name, monkeypatch):
     model, X, y = MODELS[name]
-    monkeypatch.setattr("sparsact.learners.low_degree.accumulator.prefers_moments", lambda size: True)
+    monkeypatch.setitem(solvers(), "moments", MomentSolver(min_rows=0, rows_a_monomial=0))
     weights = WEIGHTS[: len(X)]
     model.fit(X, y, weights)
     assert model.accumulator_.statistics[0].kind == FORMS.get(name, "cells")
@@ -63,14 +64,12 @@ def test_it_is_half_the_mean_squared_change_by_another_draw_of_the_column(name, 
     assert (found >= 0).all()
 
 
-def test_from_the_dual_where_coefficients_are_too_many(monkeypatch):
-    model = LowDegreeRegressor(4, 1.0, "kernel").fit(SIGNS, Y)
-    expected = model.feature_importances_
-    monkeypatch.setattr("sparsact.learners.low_degree.solvers.kernel._MAX_WALK", 3)
-    monkeypatch.setattr("sparsact.learners.low_degree.polynomial._MAX_TABLE", 3)
-    again = LowDegreeRegressor(4, 1.0, "kernel").fit(SIGNS, Y)
-    assert_allclose(again.feature_importances_, expected, rtol=1e-9)
-    assert "coef" not in vars(again._polynomial)
+def test_from_the_dual_where_coefficients_are_too_many():
+    """82,159 of them, of 21 columns, whose values make no table."""
+    X = np.random.default_rng(6).choice([-1, 1], (90, 21))
+    model = LowDegreeRegressor(6, 1.0, "kernel").fit(X, Y)
+    assert_allclose(model.feature_importances_, brute_force(model, X, np.ones(90)), rtol=1e-6, atol=1e-9)
+    assert "coef" not in vars(model._polynomial)
 
 
 def test_over_the_whole_cube_it_is_the_influence_over_the_variance():
@@ -110,7 +109,7 @@ def test_later_rows_change_it_and_a_file_without_the_statistic_has_none(tmp_path
     model.save(tmp_path / "bare")
     with pytest.raises(AttributeError, match="save it with statistic=True"):
         _ = sa.load(tmp_path / "bare").feature_importances_
-    monkeypatch.setattr("sparsact.learners.low_degree.accumulator.prefers_moments", lambda size: True)
+    monkeypatch.setitem(solvers(), "moments", MomentSolver(min_rows=0, rows_a_monomial=0))
     listed = LowDegreeRegressor(subsets=[(0, 1), (2,)], solver="moments").fit(SIGNS, Y)
     with pytest.raises(AttributeError, match="no sums of"):
         _ = listed.feature_importances_

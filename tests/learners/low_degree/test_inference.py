@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom, t
 
 from sparsact import LowDegreeClassifier, LowDegreeRegressor
-from sparsact.learners.low_degree.solvers import cells
+from sparsact.learners.low_degree.solvers.cells import CellSolver
+from sparsact.learners.low_degree.solvers.solver import solvers
 
 
 def textbook(features, y, weights, alpha, fit_intercept):
@@ -49,7 +50,7 @@ def test_standard_errors(monkeypatch, kind, solver, alpha, fit_intercept):
     known = np.ones(16, dtype=bool)
     known[1 - fit_intercept :] = determined(np.column_stack([np.ones((151, int(fit_intercept))), features]))
     if solver == "conjugate gradients":
-        monkeypatch.setattr(cells, "MAX_CHOLESKY", 3)
+        monkeypatch.setitem(solvers(), "cells", CellSolver(max_cholesky=3))
     for w in (None, weights):
         model = LowDegreeRegressor(2, alpha, "cells" if "c" in solver else solver, fit_intercept).fit(X, y, w)
         errors, variance, freedom, _, _ = textbook(features, y, w, alpha, fit_intercept)

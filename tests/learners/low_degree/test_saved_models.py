@@ -16,7 +16,8 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 import sparsact
 from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree.solvers import cells
+from sparsact.learners.low_degree.solvers.cells import CellSolver
+from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.saving import modelfile
 from sparsact.saving.modelfile import ModelFileError
 
@@ -177,7 +178,7 @@ def test_rows_refused_for_want_of_a_statistic_change_nothing(tmp_path, model):
 
 
 def test_conjugate_gradients(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "MAX_CHOLESKY", 3)
+    monkeypatch.setitem(solvers(), "cells", CellSolver(max_cholesky=3))
     model = LowDegreeRegressor(3, solver="cells").fit(BITS, Y)
     model.save(tmp_path / "m")
     loaded = sparsact.load(tmp_path / "m")

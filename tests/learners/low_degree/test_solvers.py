@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import StrOptions
 from sparsact import LowDegreeRegressor, kernels
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points, subset_masks, subsets_of
-from sparsact.learners.low_degree.solvers import cells
+from sparsact.learners.low_degree.solvers.cells import CellSolver
 from sparsact.learners.low_degree.solvers.kernel import between, krawtchouk_sums
 from sparsact.learners.low_degree.solvers.solver import Solver, SolverPlan, solvers
 
@@ -144,7 +144,7 @@ def test_a_complete_table_gives_its_spectrum(solver):
 
 
 def force_conjugate_gradients(monkeypatch):
-    monkeypatch.setattr(cells, "MAX_CHOLESKY", 4)
+    monkeypatch.setitem(solvers(), "cells", CellSolver(max_cholesky=4))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,7 +10,6 @@ from explicit import monomials
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparsact.learners.low_degree import compact_sums
 from sparsact.learners.low_degree.compact_sums import Cells, Moments, distinct_points_of
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.polynomial import Family
@@ -190,11 +189,10 @@ def test_forgotten_points_leave_no_trace():
         assert left.weight == 0
 
 
-def test_moments_digest_when_enough_rows_wait(monkeypatch):
-    monkeypatch.setattr(compact_sums, "_MAX_WAITING", 16)
+def test_moments_digest_when_enough_rows_wait():
     family = Family.full(6, 2)
     bits, y, weights = sample(np.random.default_rng(13), 83, 6, 2)
-    sums = Moments(family, 2)
+    sums = Moments(family, 2, max_waiting=16)
     for start in range(0, 83, 7):
         part = slice(start, start + 7)
         filled(sums, bits[part], y[part], weights[part])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import sparsact as sa
-from sparsact import LSHRegressor
 from sparsact.learners.lsh import adaptive
 
 SETTINGS = {"n_tables": 8, "degree": 1, "n_stages": 1, "columns": "all", "alpha": 1e-4, "random_state": 3}
@@ -12,10 +11,15 @@ GIVEN = SETTINGS | {"n_hashes": 4, "bucket_width": 1.5, "directions": "principal
 STEP, WINDOW = 300, 4
 
 
-@pytest.fixture(autouse=True)
-def _few_rows(monkeypatch):
-    monkeypatch.setattr(adaptive, "RECENT", 256)
-    monkeypatch.setattr("sparsact.learners.lsh.estimator.ENOUGH_FOR_LAYOUT", 300)
+class FewRows(adaptive.Stream):
+    recent = 256
+
+
+class LSHRegressor(sa.LSHRegressor):
+    """One whose streams compare layouts on few rows."""
+
+    _no_rows = FewRows()
+    _enough_for_layout = 300
 
 
 def drawn(rng, column, m=STEP):

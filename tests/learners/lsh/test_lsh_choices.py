@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from sparsact import LSHClassifier, LSHRegressor
 from sparsact.kernels.hashing import hash_generator
-from sparsact.learners.lsh import tuning
 from sparsact.learners.lsh.layout import differing_arrays, random_rotation
 
 X, Y = rows(m=120)
@@ -129,9 +128,8 @@ def test_the_width_is_that_of_least_error_among_those_tried():
     assert len({trial.bucket_width for trial in learner.trials_}) > 2
 
 
-def test_the_error_of_a_trial_is_that_of_models_without_the_row(monkeypatch):
-    """Leaving one out, literally: as many models as rows."""
-    monkeypatch.setattr(tuning, "ROWS_FOR_FOLDS", len(X) + 1)
+def test_the_error_of_a_trial_is_that_of_models_without_the_row():
+    """Leaving one out, literally: as many models as rows, which are too few for folds."""
     fixed = {"bucket_width": 1.0, "alpha": 0.1, "n_hashes": 3}
     learner = model(directions="auto", fallback="nan", extrapolate="linear", **fixed).fit(X, Y)
     trial = [t for t in learner.trials_ if t.directions == learner.directions_][-1]

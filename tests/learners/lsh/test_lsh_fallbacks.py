@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hashed_rows import families, model, rows
 
-from sparsact.learners.lsh import nearest
 from sparsact.learners.lsh.nearest import nearest_index
 
 X, Y = rows()
@@ -83,11 +82,11 @@ def test_queries_at_the_end_of_the_floats_find_a_nearest_bucket(queries):
 
 
 @pytest.mark.parametrize("p", [3, 24])
-def test_the_nearest_point_in_few_dimensions_and_in_many(p, monkeypatch):
-    monkeypatch.setattr(nearest, "MOST_PRODUCTS", 1000)
+def test_the_nearest_point_in_few_dimensions_and_in_many(p):
     rng = np.random.default_rng(p)
     table, queries = rng.normal(size=(150, p)), rng.normal(size=(31, p))
     expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(nearest_index(table)(queries), expected)
-    np.testing.assert_array_equal(nearest_index(table + 2.0**30)(queries + 2.0**30), expected)  # far from the origin
+    np.testing.assert_array_equal(nearest_index(table, 1000)(queries), expected)
+    far = 2.0**30  # from the origin
+    np.testing.assert_array_equal(nearest_index(table + far, 1000)(queries + far), expected)
     assert nearest_index(table)(queries[:0]).shape == (0,)

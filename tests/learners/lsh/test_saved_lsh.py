@@ -9,6 +9,7 @@ from hashed_rows import families, model, rows, same, state
 import sparsact
 from sparsact import LSHClassifier
 from sparsact.kernels import bucket_statistics
+from sparsact.learners.lsh.tuning import LSHConfig
 from sparsact.saving.modelfile import ModelFileError, write
 
 X, Y = rows()
@@ -51,11 +52,16 @@ def test_without_its_statistic_a_model_takes_rows_and_gives_none_away(tmp_path):
     small.fit(X, Y).remove(X[:2], Y[:2])
 
 
-def test_a_stream_that_chose_its_layout_again_is_a_fit_of_its_rows(tmp_path, monkeypatch):
+def test_a_stream_that_chose_its_layout_again_is_a_fit_of_its_rows(tmp_path):
     """Of other numbers of tables: 64 for few rows; errors and scores of rows left out belong to the new layout."""
-    monkeypatch.setattr("sparsact.learners.lsh.tuning.FEW_ROWS", 150)
-    streamed = model(n_tables="auto").partial_fit(X[:50], Y[:50]).partial_fit(X[50:], Y[50:])
-    whole = model(n_tables="auto").fit(X, Y)
+
+    class FewRows(LSHConfig):
+        few_rows = 150
+
+    streamed, whole = model(n_tables="auto"), model(n_tables="auto")
+    streamed._limits = whole._limits = FewRows
+    streamed.partial_fit(X[:50], Y[:50]).partial_fit(X[50:], Y[50:])
+    whole.fit(X, Y)
     assert streamed.n_tables_ < 64
     np.testing.assert_array_equal(streamed.table_errors_, whole.table_errors_)
     streamed.save(tmp_path / "model")

@@ -19,6 +19,7 @@ from sparsact.learners.lsh.leave_one_out import LeftOut
 from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.learners.lsh.prediction_limits import Policy
 from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.learners.lsh.tuning import LSHConfig
 from sparsact.statistics.statistic import Batch
 
 RNG = np.random.default_rng(5)
@@ -251,9 +252,14 @@ def test_trees_learn_targets_of_any_offset_and_size(offset, size):
         assert np.abs((there - offset) / size - here).mean() < 0.02 + 10 * rounding
 
 
-def test_rows_beyond_the_sample_meet_stages_as_new_rows(monkeypatch):
-    monkeypatch.setattr(model_choice, "ROWS_FOR_STAGES", 180)
-    model = staged(n_stages=2).fit(X, Y)
+def test_rows_beyond_the_sample_meet_stages_as_new_rows():
+
+    class FewRows(LSHConfig):
+        rows_for_stages = 180
+
+    model = staged(n_stages=2)
+    model._limits = FewRows
+    model.fit(X, Y)
     values = model._fixed.learned.values(X, Y[:, None], np.full((len(X), 1), np.nan))
     assert np.isfinite(values).all()
     inside = np.isclose(values, model._fixed.values(X), rtol=1e-9, atol=1e-9)[:, 0]

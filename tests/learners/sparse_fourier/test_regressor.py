@@ -7,7 +7,10 @@ import pytest
 
 import sparsact
 from sparsact import LowDegreeRegressor, SparseFourierRegressor
-from sparsact.hypercube import characters
+from sparsact.hypercube import characters, subsets_of
+from sparsact.learners.points import pack
+from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
+from sparsact.learners.sparse_fourier.search import SearchOptions, TermSearch
 
 
 def planted(n, m, subsets, *, noise=0.5, seed=0, coef=1.0):
@@ -115,16 +118,16 @@ def test_labels_of_a_junta():
     assert (np.sign(model.predict(X)) == majority).all()
 
 
-def test_a_screen_finds_what_a_scan_finds(monkeypatch):
+def test_a_screen_finds_what_a_scan_finds():
     X, y = planted(40, 6_001, TERMS, seed=7)
-    monkeypatch.setattr("sparsact.learners.sparse_fourier.search.WORTH_SCREENING", 0.0)
-    lines = SparseFourierRegressor(3, random_state=0, significance=1e-6).fit(X, y)
-    assert lines.subsets_ == TERMS[1:]
-    assert lines.certified_
-    quick = SparseFourierRegressor(3, random_state=0, significance=1e-6, certify=False).fit(X, y)
-    assert quick.subsets_ == TERMS[1:]
-    assert not quick.certified_
-    assert quick.n_iter_ == 2
+    sample = IntegerSample.of(pack(X, "signs"), y, rng=np.random.default_rng(0), n_threads=1)
+    for certify in (True, False):
+        search = TermSearch(sample, SearchOptions(3, 1e-6, 500, certify, print, worth_screening=0.0))
+        assert search.screen_rows > 0
+        found = search.run()
+        assert sorted(subsets_of(found.masks)) == sorted(TERMS[1:])
+        assert found.certified is certify
+        assert certify or found.n_rounds == 2
 
 
 def test_threads_and_kernels_change_nothing():

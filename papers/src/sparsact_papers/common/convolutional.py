@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LAYER, FILTERS, ORDER = range(1, 4)  # streams of a seed
 FEATURES: Final = 1024  # 64 filters on the 4 x 4 places that are left of an image of 32 x 32
 CLASSES: Final = 10
+Bytes = NDArray[np.uint8]
 AT_ONCE: Final = 500  # images classified together
 
 
@@ -115,13 +116,13 @@ def _batches(rows: torch.Tensor, size: int) -> Iterator[torch.Tensor]:
 
 
 def accuracy(
-    model: torch.nn.Module, images: NDArray[np.uint8], labels: NDArray[np.uint8], *, device: str = "cpu"
+    model: torch.nn.Module, images: Bytes, labels: Bytes, *, device: str = "cpu", at_once: int = AT_ONCE
 ) -> float:
     """Share of images whose largest logit is that of their label."""
     import torch
 
     x, y = _tensors(images, labels, device)
-    pairs = zip(_batches(x, AT_ONCE), _batches(y, AT_ONCE), strict=True)
+    pairs = zip(_batches(x, at_once), _batches(y, at_once), strict=True)
     with torch.inference_mode():
         right = sum(int((model(_scaled(part)).argmax(dim=1) == label).sum()) for part, label in pairs)
     return right / len(y)

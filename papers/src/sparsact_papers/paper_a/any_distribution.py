@@ -43,7 +43,9 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
             yield {**network, "m": m, "distribution": distribution, "seed": seed}
 
 
-def measure(*, n: int, s: int, fresh: int, distribution: str, seed: int, m: int | None = None) -> dict[str, float]:
+def measure(
+    *, n: int, s: int, fresh: int, distribution: str, seed: int, m: int | None = None, noise_variance: float = NOISE
+) -> dict[str, float]:
     """Error against the function on points not seen, and the gap to the error on the m labels seen.
 
     Without m: C (W R + B) sqrt(n) of the planted network, as a share of its variance.
@@ -59,16 +61,13 @@ def measure(*, n: int, s: int, fresh: int, distribution: str, seed: int, m: int 
     new = unseen(draw(distribution, n, fresh, seed, np.random.default_rng([seed, 4])), X)
     truth = network(new)
     variance = float(truth.var())
-    noise = np.random.default_rng([seed, 3]).normal(size=m) * np.sqrt(NOISE * variance)
+    noise = np.random.default_rng([seed, 3]).normal(size=m) * np.sqrt(noise_variance * variance)
     labels = network(X) + noise
     model = SparselyActivatedRegressor(s, 1, n_restarts=1, random_state=seed).fit(X, labels)
     error = float(np.mean((model.predict(new) - truth) ** 2))
     train = float(np.mean((model.predict(X) - labels) ** 2))
-    return {
-        "share": error / variance,
-        "gap": (error + float(np.mean(noise**2)) - train) / variance,
-        "new": len(new) / fresh,
-    }
+    gap = error + float(np.mean(noise**2)) - train
+    return {"share": error / variance, "gap": gap / variance, "new": len(new) / fresh}
 
 
 def fits(rows: Rows) -> Rows:

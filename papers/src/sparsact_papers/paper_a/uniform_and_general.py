@@ -51,19 +51,18 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
                 yield {"distribution": distribution, "learner": learner, **size, "seed": seed}
 
 
-def measure(*, distribution: str, learner: str, n: int, k: int, m: int, fresh: int, seed: int) -> dict[str, float]:
+def measure(
+    *, distribution: str, learner: str, n: int, k: int, m: int, fresh: int, seed: int, deviation: float = NOISE
+) -> dict[str, float]:
     """Error at points not seen, beside the variance there and the least error there of any such polynomial."""
     network = opposite_pairs(n, k, np.random.default_rng([seed, 1]))
     X = draw(distribution, n, m, seed, np.random.default_rng([seed, 2]))
     new = unseen(draw(distribution, n, fresh, seed, np.random.default_rng([seed, 4])), X)
     truth = network(new)
-    noise = np.random.default_rng([seed, 3]).normal(size=m) * NOISE * truth.std()
+    noise = np.random.default_rng([seed, 3]).normal(size=m) * deviation * truth.std()
     model = _fitted(learner, network.s, k, X, network(X) + noise, seed)
-    return {
-        "error": float(np.mean((model.predict(new) - truth) ** 2)),
-        "variance": float(truth.var()),
-        "least": least_error(new, truth, DEGREE),
-    }
+    error = float(np.mean((model.predict(new) - truth) ** 2))
+    return {"error": error, "variance": float(truth.var()), "least": least_error(new, truth, DEGREE)}
 
 
 def _fitted(learner: str, s: int, k: int, X: NDArray[np.int64], y: NDArray[np.float64], seed: int) -> Any:

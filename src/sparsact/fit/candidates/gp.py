@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from operator import attrgetter
 from typing import Any, Final
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
-from sparsact.datasets import Encoding, Table
+from sparsact.datasets import Encoding
 from sparsact.fit.candidate import (
     MOST_ROWS,
     CandidateKind,
@@ -28,16 +29,15 @@ from sparsact.fit.candidate import (
 )
 from sparsact.fit.explain import constant, influences, tested_terms
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.options import FitOptions
 from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import Term
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import in_threads
 from sparsact.learners import CubeGPRegressor, LatentRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
-from sparsact.passes.progress import Stages
+from sparsact.learners.letters.ensemble import Warp, asinh
 from sparsact.statistics.folds import out_of_fold
-from sparsact.statistics.row_sample import RowSample
+from sparsact.statistics.isotonic import isotonic_curve
 
 MOST_COLUMNS: Final = 64
 MOST_NUMBERS: Final = 1 << 31  # rows times points of the cube, where all of these have numbers
@@ -72,80 +72,12 @@ class WarpedProcess:
         return np.asarray(self.back(self.process.predict(X)))
 
 
-def fitted_processes(
-    table: Table, options: FitOptions, sample: RowSample, stages: Stages, *, warped: bool
-) -> dict[str, Fit]:
-    """By kernel a Gaussian process of every row, or of a sample of many, and how such processes predict left-out folds.
-
-    A fold's process learns its hyperparameters from rows outside of the fold; its search begins at the values for all.
-    With ``warped`` some are of a monotone function of the target (:class:`WarpedProcess`): of its logarithm where it is
-    positive and not nearly constant, and from 80 rows on of functions that an isotonic regression takes back.
-    """
-    most = most_rows(len(table.feature_names))
-    X, y, folds = sample.at_most(most)
-    X, target = X.astype(bool), table.encoding.targets[0]  # bits, even where all are 1
-    tasks = {kernel: (kernel, y) for kernel in kernels_for(*X.shape)}
-    if warped and LEAST_ROWS_TO_WARP <= len(X) < MANY_ROWS:
-        tasks |= {f"product of {name}": ("product", warp(y)) for name, warp in WARPS.items()}
-    logs = np.log(y) if warped and len(X) < MANY_ROWS and 0 < LEAST_RATIO * y.min() < y.max() else y
-    if logs is not y:
-        tasks["product of logarithms"] = "product", logs
-
-    weights = sample.weights[sample.smallest(most)] if options.weighted else None
-
-    def fitted(task: tuple[str, Array]) -> Fit:
-        kernel, values = task
-        process = CubeGPRegressor(
-            kernel,
-            n_hyperparameter_rows=HYPERPARAMETER_ROWS,
-            warm_start=True,
-            domain="cube",
-            random_state=options.random_state,
-        ).fit(X, values, weights)
-        if process.n_inducing_:  # its kernel is learned from few of the rows, and serves all folds
-            predicted = process._out_of_fold(X, values, weights, folds)
-            return Fit(process, HeldOutScores(y[:, None], predicted[:, None], folds, weights=weights))
-
-        def without(fold: int) -> CubeGPRegressor:
-            rows = folds != fold
-            return copy(process).fit(X[rows], values[rows], None if weights is None else weights[rows])
-
-        scores = replace(HeldOutScores.of(without, target, X, values, folds), weights=weights)
-        if values is y:
-            return Fit(process, scores)
-        if values is logs:
-            predicted = np.exp(scores.predicted)
-            return Fit(WarpedProcess(process, np.exp), replace(scores, actual=y[:, None], predicted=predicted))
-        return _unwarped(process, scores, y)
-
-    found: dict[str, Fit] = {}
-    n_rows = (options.folds + 1) * len(X)
-    with stages.stage("fitting Gaussian processes", len(tasks) * n_rows) as on_rows:
-        for name, result in zip(tasks, in_threads(fitted, tasks.values()), strict=True):
-            found[name] = result
-            on_rows(n_rows)
-    return found
-
-
-def most_rows(n: int) -> int:
-    """Rows that processes of n columns are fitted to."""
-    return min(MOST_ROWS, MOST_NUMBERS >> n) if n <= LARGEST_CUBE else MOST_WIDE_ROWS
-
-
-def kernels_for(n_rows: int, n: int) -> tuple[str, ...]:
-    """Kernels that are worth their time."""
-    if n > LARGEST_CUBE:
-        return KERNELS_OF_WIDE if n_rows <= MOST_DENSE_ROWS else KERNELS_OF_WIDE[:1]
-    return KERNELS_OF_FEW if n_rows < FEW_ROWS else KERNELS if n_rows < MANY_ROWS else KERNELS_OF_MANY
-
-
 def _unwarped(process: CubeGPRegressor, scores: HeldOutScores, y: Array) -> Fit:
     """Back to units of the target: isotonic regression on held-out predictions; for a fold, of the other folds."""
-    from sklearn.isotonic import IsotonicRegression
 
     def back(rows: Rows) -> Callable[[Array], Array]:
-        warped = IsotonicRegression(out_of_bounds="clip").fit(scores.predicted[rows, 0], y[rows])
-        return lambda values: np.asarray(warped.predict(values))
+        curve = isotonic_curve(scores.predicted[rows, 0], y[rows])
+        return lambda values: np.interp(values, *curve)
 
     predicted = out_of_fold(scores.folds, lambda _, rows: back(~rows)(scores.predicted[rows, 0])[:, None])
     return Fit(WarpedProcess(process, back(slice(None))), HeldOutScores(y[:, None], predicted, scores.folds))
@@ -156,12 +88,7 @@ def normal_scores(y: Array) -> Array:
     return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))
 
 
-def inverse_sines(y: Array) -> Array:
-    """Logarithms of large distances from the median, in both directions."""
-    return np.arcsinh((y - np.median(y)) / (0.3 * y.std() or 1.0))
-
-
-WARPS: Final = {"normal scores": normal_scores, "inverse sines": inverse_sines}
+WARPS: Final[dict[str, Warp]] = {"normal scores": normal_scores, "inverse sines": partial(asinh, linear=0.3)}
 
 
 def _strongest(model: Spectral, n_terms: int) -> list[tuple[Subset, float]]:
@@ -171,7 +98,9 @@ def _strongest(model: Spectral, n_terms: int) -> list[tuple[Subset, float]]:
     if isinstance(model, CubeEnsemble) or by_polynomial or n <= LARGEST_CUBE:
         return list(model.spectrum_.top(n_terms, min_degree=1))
     subsets = [subset for size in (1, 2) for subset in combinations(range(n), size)]
-    means = model._means(subsets) if isinstance(model, CubeGPRegressor) else model._coefficients(subsets)[0]
+    means = (
+        model._posterior.means_of(subsets) if isinstance(model, CubeGPRegressor) else model._coefficients(subsets)[0]
+    )
     return [(subsets[i], float(means[i])) for i in np.argsort(-np.abs(means), kind="stable")[:n_terms]]
 
 
@@ -246,6 +175,7 @@ class PosteriorDetails(Details):
         return True
 
 
+@dataclass(frozen=True)
 class ProcessCandidate(CandidateKind):
     """Gaussian processes: the best kernel's competes, and all are members of an ensemble."""
 
@@ -255,6 +185,11 @@ class ProcessCandidate(CandidateKind):
         "The effects are posterior means, with 95 % posterior intervals; weak effects lean on the prior, "
         "which expects them to be small."
     )
+    process: Callable[..., CubeGPRegressor] = CubeGPRegressor
+    kernels: tuple[str, ...] = KERNELS
+    warps: tuple[str, ...] = tuple(WARPS)
+    most_rows: int = MOST_ROWS
+    most_dense_rows: int = MOST_DENSE_ROWS
 
     def refusal(self, facts: Facts) -> str:
         """Classes are refused, and too many columns."""
@@ -262,7 +197,7 @@ class ProcessCandidate(CandidateKind):
 
     def fit(self, run: FitRun) -> Fit | str:
         """The process of the kernel with the best held-out R2."""
-        processes = fitted_processes(*run.parts, warped="ensemble" in run.kinds)
+        processes = self._processes(run, warped="ensemble" in run.kinds)
         plain = (fit for fit in processes.values() if isinstance(fit.model, CubeGPRegressor))
         return replace(max(plain, key=attrgetter("mean_r2")), members=processes)
 
@@ -270,6 +205,68 @@ class ProcessCandidate(CandidateKind):
         """The terms have posterior intervals."""
         rows, _, _ = run.sample.rows()
         return explained_by_spectrum(targets, fit.model, run.table.encoding, rows), PosteriorDetails()
+
+    def rows_for(self, n: int) -> int:
+        """Rows that processes of n columns are fitted to."""
+        return min(self.most_rows, MOST_NUMBERS >> n) if n <= LARGEST_CUBE else min(self.most_rows, MOST_WIDE_ROWS)
+
+    def kernels_for(self, n_rows: int, n: int) -> tuple[str, ...]:
+        """Kernels that are worth their time."""
+        if n > LARGEST_CUBE:
+            return KERNELS_OF_WIDE if n_rows <= self.most_dense_rows else KERNELS_OF_WIDE[:1]
+        return KERNELS_OF_FEW if n_rows < FEW_ROWS else self.kernels if n_rows < MANY_ROWS else KERNELS_OF_MANY
+
+    def _processes(self, run: FitRun, *, warped: bool) -> dict[str, Fit]:
+        """Processes by kernel of every row, or of a sample of many, with predictions of left-out folds.
+
+        A fold's process learns its hyperparameters from rows outside of the fold, beginning at the values for all. With
+        ``warped`` some are of a monotone function of the target (:class:`WarpedProcess`): of its logarithm where it is
+        positive and not nearly constant, and from 80 rows on of functions that an isotonic regression takes back.
+        """
+        options, sample, most = run.options, run.sample, self.rows_for(run.facts.n)
+        X, y, folds = sample.at_most(most)
+        X, target = X.astype(bool), run.table.encoding.targets[0]  # bits, even where all are 1
+        tasks = {kernel: (kernel, y) for kernel in self.kernels_for(*X.shape)}
+        if warped and LEAST_ROWS_TO_WARP <= len(X) < MANY_ROWS:
+            tasks |= {f"product of {name}": ("product", WARPS[name](y)) for name in self.warps}
+        logs = np.log(y) if warped and len(X) < MANY_ROWS and 0 < LEAST_RATIO * y.min() < y.max() else y
+        if logs is not y:
+            tasks["product of logarithms"] = "product", logs
+
+        weights = sample.weights[sample.smallest(most)] if options.weighted else None
+
+        def fitted(task: tuple[str, Array]) -> Fit:
+            kernel, values = task
+            process = self.process(
+                kernel,
+                n_hyperparameter_rows=HYPERPARAMETER_ROWS,
+                warm_start=True,
+                domain="cube",
+                random_state=options.random_state,
+            ).fit(X, values, weights)
+            if process.n_inducing_:  # its kernel is learned from few of the rows, and serves all folds
+                predicted = process._out_of_fold(X, values, weights, folds)
+                return Fit(process, HeldOutScores(y[:, None], predicted[:, None], folds, weights=weights))
+
+            def without(fold: int) -> CubeGPRegressor:
+                rows = folds != fold
+                return copy(process).fit(X[rows], values[rows], None if weights is None else weights[rows])
+
+            scores = replace(HeldOutScores.of(without, target, X, values, folds), weights=weights)
+            if values is y:
+                return Fit(process, scores)
+            if values is logs:
+                predicted = np.exp(scores.predicted)
+                return Fit(WarpedProcess(process, np.exp), replace(scores, actual=y[:, None], predicted=predicted))
+            return _unwarped(process, scores, y)
+
+        found: dict[str, Fit] = {}
+        n_rows = (options.folds + 1) * len(X)
+        with run.stages.stage("fitting Gaussian processes", len(tasks) * n_rows) as on_rows:
+            for name, result in zip(tasks, in_threads(fitted, tasks.values()), strict=True):
+                found[name] = result
+                on_rows(n_rows)
+        return found
 
 
 CANDIDATE: Final = ProcessCandidate()

@@ -127,7 +127,7 @@ def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[
     return tuple(notes)
 
 
-def fitted_latent(run: FitRun) -> Fit:
+def fitted_latent(run: FitRun, regressor: type[LatentRegressor]) -> Fit:
     """A measurement model of every row, or of a sample of many, and how such models predict the folds left out.
 
     The latent is a polynomial or, of few rows and columns, the better of it and a Gaussian process.
@@ -146,7 +146,7 @@ def fitted_latent(run: FitRun) -> Fit:
     found: list[Fit] = []
     with run.stages.stage("fitting measurement models", len(kinds) * (options.folds + 1) * len(X)) as on_rows:
         for kind in kinds:
-            whole = LatentRegressor(kind, **settings).fit(X, y)
+            whole = regressor(kind, **settings).fit(X, y)
             on_rows(len(X))
 
             def without(fold: int, kind: str = kind, whole: LatentRegressor = whole) -> LatentRegressor:
@@ -154,7 +154,7 @@ def fitted_latent(run: FitRun) -> Fit:
                 # What all rows chose holds for every fold; a choice of its own doubled the time.
                 chosen = {"link": whole.link_, "degree": whole.degree_}
                 bounds = {"censoring": _reached(whole.censoring_, y[rows])}
-                model = LatentRegressor(kind, **settings | chosen | bounds).fit(X[rows], y[rows])
+                model = regressor(kind, **settings | chosen | bounds).fit(X[rows], y[rows])
                 on_rows(len(X))
                 return model
 
@@ -187,6 +187,7 @@ def latent_targets(
     )
 
 
+@dataclass(frozen=True)
 class MeasurementCandidate(CandidateKind):
     """Measurement models."""
 
@@ -195,6 +196,7 @@ class MeasurementCandidate(CandidateKind):
         "The effects act on the latent, which a floor, a ceiling or a curve of the measurement does not bend, "
         "with their 95 % intervals."
     )
+    regressor: type[LatentRegressor] = LatentRegressor
 
     def refusal(self, facts: Facts) -> str:
         """Columns that are not bits are refused, and classes."""
@@ -209,7 +211,7 @@ class MeasurementCandidate(CandidateKind):
 
     def fit(self, run: FitRun) -> Fit | str:
         """A model, unless neither a bound nor a long tail is seen or described."""
-        return fitted_latent(run) if is_wanted(run.table, run.options, run.sample) else ""
+        return fitted_latent(run, self.regressor) if is_wanted(run.table, run.options, run.sample) else ""
 
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The terms of the latent, and its curve."""

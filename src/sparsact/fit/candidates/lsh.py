@@ -12,20 +12,17 @@ from scipy.special import ndtri
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
-from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitRun, Targets
+from sparsact.fit.candidate import CandidateKind, Facts, Findings, Fit, FitParts, FitRun, Targets
 from sparsact.fit.candidates.lsh_details import bucket_bytes, layout_info, standardised_weights
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.options import FitOptions
 from sparsact.fit.row_columns import FitRows, RowColumns
 from sparsact.learners import LSHClassifier, LSHRegressor
 from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
 from sparsact.memory import has_room
-from sparsact.passes.progress import Stages
 from sparsact.passes.resumable import Checkpoint
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.folds import deal
-from sparsact.statistics.row_sample import RowSample
 from sparsact.statistics.statistic import Batch
 
 LEVELS: Final = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
@@ -92,13 +89,15 @@ def add_batch(model: LSHModel, target: Real | Classes, X: NDArray[Any], y: NDArr
         model.partial_fit(X, y)
 
 
-def fitted_tables(table: Table, options: FitOptions, sample: RowSample, stages: Stages, checkpoint: Checkpoint) -> Fit:
+def fitted_tables(parts: FitParts, checkpoint: Checkpoint, at_once: int | None = None) -> Fit:
     """An LSH model of every row, and how such models predict the rows of the sample that they have not seen.
 
     A fold's model shares width, penalty and kind of directions with that of all rows. Its hash functions, directions
     and trend are found again from rows outside of the fold: the other model's have seen all folds. Where the
-    sample is not the whole table, all models are filled in one pass, or, if memory does not hold them, in several.
+    sample is not the whole table, all models are filled in one pass, or, if memory does not hold them, in several, of
+    ``at_once`` models each.
     """
+    table, options, sample, stages = parts
     target, n_folds, seed = table.encoding.targets[0], options.folds, options.random_state
     X, y, folds = sample.rows()
     with stages.stage("hashing"):
@@ -111,7 +110,7 @@ def fitted_tables(table: Table, options: FitOptions, sample: RowSample, stages: 
             models.append(_estimator(table, seed, **fixed))
             add_batch(models[-1], target, X[folds != fold], y[folds != fold])
     if not sample.is_complete:
-        at_once = _n_at_once(whole, len(X), sample.n_rows, len(models))
+        at_once = at_once or _n_at_once(whole, len(X), sample.n_rows, len(models))
         groups = [range(i, min(i + at_once, n_folds + 1)) for i in range(0, n_folds + 1, at_once)]
         rows = FitRows(table, RowColumns())
         with stages.stage("learning", sample.n_rows * len(groups)) as on_rows:
@@ -178,16 +177,18 @@ class TableScores(HeldOutScores):
         return replace(scores, missed=missed / len(X), coverage=tuple((inside / known).tolist()) if known else ())
 
 
+@dataclass(frozen=True)
 class LSHCandidate(CandidateKind):
     """Hash tables (LSH)."""
 
     kind, name, rank, takes_targets = "lsh", "hash tables (LSH)", 7, True
+    most_rows: int = MAX_SAMPLE
 
     def refusal(self, facts: Facts) -> str:
         """Groups of many rows are refused."""
-        if facts.options.groups is None or facts.n_rows <= MAX_SAMPLE:
+        if facts.options.groups is None or facts.n_rows <= self.most_rows:
             return ""
-        return f"{self.name} of more than {MAX_SAMPLE:,} rows cannot hold out whole groups; leave the groups out."
+        return f"{self.name} of more than {self.most_rows:,} rows cannot hold out whole groups; leave the groups out."
 
     def competes(self, facts: Facts) -> bool:
         """They compete where columns are numbers."""
@@ -195,7 +196,7 @@ class LSHCandidate(CandidateKind):
 
     def fit(self, run: FitRun) -> Fit:
         """Tables of all rows, whatever their number."""
-        return fitted_tables(*run.parts, run.checkpoint)
+        return fitted_tables(run.parts, run.checkpoint)
 
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The layout is shown; there are no terms."""

@@ -17,10 +17,8 @@ from sparsact.fit.explain import explained
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.learners import SparselyActivatedClassifier, SparselyActivatedRegressor
-from sparsact.passes.progress import Stages
 from sparsact.reports.chapter import Chapter, TextTable
 from sparsact.reports.numbers import number
-from sparsact.statistics.row_sample import RowSample
 
 MOST_ROWS: Final = 20_000  # that a network is fitted to
 ROWS_OF_LOOK, UNITS_OF_LOOK = 4_000, 32
@@ -107,67 +105,20 @@ class FirstLook:
     n_restarts: int
 
 
-def promising_r2(best: float) -> float:
-    """R2 of a quick look that makes networks worth their time, where the best other model has ``best``."""
-    return 1 - PROMISING * (1 - best)
-
-
-def first_look(table: Table, options: FitOptions, sample: RowSample, enough: float | None) -> FirstLook:
-    """Quick networks fitted to some rows outside of the first fold, judged on that fold.
-
-    ``enough`` is the R2 there that makes networks worth their time. Where trees of gates exceed it, descents are not
-    tried, and where nothing does, fewer active units are not. None if networks are fitted in any case.
-    """
-    X, y, folds = sample.at_most(MOST_ROWS)
-    seen, fold, target = _rows_of_look(table, y, folds), folds == 0, table.encoding.targets[0]
-    found: list[FirstLook] = []
-    for k in ACTIVE:
-        for n_restarts in (1,) if enough is None else (0, 1):
-            quick = _estimator(table, options, k, n_units=UNITS_OF_LOOK, n_restarts=n_restarts)
-            model = quick.fit(X[seen], _labels(table, y[seen]))
-            r2 = HeldOutScores.of([model].__getitem__, target, X[fold], y[fold], folds[fold]).mean_r2.mean
-            descended = any("descent" in learner.origin_ for learner in networks_of(model))
-            found.append(FirstLook(r2, k, RESTARTS if descended else 0))
-            if enough is not None and r2 > enough:
-                break
-        largest = max(found, key=lambda look: look.r2)
-        if enough is not None and largest.r2 <= enough:
-            return largest
-    return min((look for look in found if 1 - look.r2 <= SAME * (1 - largest.r2)), key=lambda look: look.max_active)
-
-
 def best_of_fold(run: FitRun, fold: int) -> float:
     """The best held-out R2 of a fold so far, of models that may be chosen."""
     known = candidates()
     return max(fit.held_out.mean_r2.folds[fold] for kind, fit in run.fits.items() if known[kind].rank is not None)
 
 
-def missing_class(table: Table, sample: RowSample) -> str:
+def missing_class(table: Table, y: NDArray[np.float64], folds: NDArray[np.intp]) -> str:
     """Why networks cannot learn every class outside of each fold, empty where they can."""
     target = table.encoding.targets[0]
     if isinstance(target, Classes):
-        _, y, folds = sample.at_most(MOST_ROWS)
         for number, name in enumerate(target.values):
             if len(np.unique(folds[y == number])) < 2:
                 return f"networks need every class outside of each fold, and class {name!r} is in one fold only"
     return ""
-
-
-def fitted_networks(table: Table, options: FitOptions, sample: RowSample, look: FirstLook, stages: Stages) -> Fit:
-    """A network of every row, or of a sample of many, and how networks predict the rows of folds left out."""
-    X, y, folds = sample.at_most(MOST_ROWS)
-    labels = _labels(table, y)
-    with stages.stage("fitting networks", (options.folds + 1) * len(X)) as on_rows:
-
-        def without(fold: int | None) -> Network:
-            rows = slice(None) if fold is None else folds != fold
-            model = _estimator(table, options, look.max_active, n_restarts=look.n_restarts)
-            model.fit(X[rows], labels[rows])
-            on_rows(len(X))
-            return model
-
-        whole = without(None)
-        return Fit(whole, HeldOutScores.of(without, table.encoding.targets[0], X, y, folds))
 
 
 def networks_of(model: Network) -> list[SparselyActivatedRegressor]:
@@ -193,14 +144,6 @@ def network_info(model: Network, names: Sequence[str], X: NDArray[Any] | None = 
     return NetworkInfo(network.s, int(model.max_active), certificate.max_active, n_rows, largest.origin_, units)
 
 
-def _rows_of_look(table: Table, y: NDArray[np.float64], folds: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Some rows outside of the first fold, every class among them."""
-    seen = np.flatnonzero(folds != 0)
-    if not isinstance(table.encoding.targets[0], Classes):
-        return seen[:ROWS_OF_LOOK]
-    return np.union1d(seen[:ROWS_OF_LOOK], seen[np.unique(y[seen], return_index=True)[1]])
-
-
 def _labels(table: Table, y: NDArray[np.float64]) -> NDArray[Any]:
     target = table.encoding.targets[0]
     return target.labelled(y) if isinstance(target, Classes) else y
@@ -214,10 +157,15 @@ def _estimator(table: Table, options: FitOptions, max_active: int, **changed: in
     )
 
 
+@dataclass(frozen=True)
 class NetworkCandidate(CandidateKind):
     """Sparsely activated networks."""
 
     kind, name, rank, searches_bits = "network", "a sparsely activated network", 8, True
+    most_rows: int = MOST_ROWS
+    rows_of_look: int = ROWS_OF_LOOK
+    active: tuple[int, ...] = ACTIVE
+    restarts: int = RESTARTS
 
     def competes(self, facts: Facts) -> bool:
         """They compete for one function, with enough rows but not too many to be quick."""
@@ -226,20 +174,63 @@ class NetworkCandidate(CandidateKind):
     def fit(self, run: FitRun) -> Fit | str:
         """A network, or why a quick look promises too little, unless it was requested."""
         is_asked = run.options.model == self.kind
-        if missing := missing_class(run.table, run.sample):
+        _, y, folds = run.sample.at_most(self.most_rows)
+        if missing := missing_class(run.table, y, folds):
             if is_asked:
                 raise ValueError(f"{missing}: leave them out, or choose model low-degree.")
             return missing
         with run.stages.stage("looking at networks"):
             best = 1.0 if is_asked else best_of_fold(run, 0)
-            enough = None if is_asked else promising_r2(best)
-            look = first_look(run.table, run.options, run.sample, enough)
+            enough = None if is_asked else 1 - PROMISING * (1 - best)
+            look = self._first_look(run, enough)
         if enough is not None and look.r2 <= enough:
             return (
                 f"a quick look at a sparsely activated network had R² {look.r2:.3f} on the first fold, where the best "
                 f"other model had {best:.3f}"
             )
-        return fitted_networks(run.table, run.options, run.sample, look, run.stages)
+        return self._fitted(run, look)
+
+    def _first_look(self, run: FitRun, enough: float | None) -> FirstLook:
+        """Quick networks fitted to some rows outside of the first fold, judged on that fold.
+
+        ``enough`` is the R2 there that makes networks worth their time. Where trees of gates exceed it, descents are
+        not tried, and where nothing does, fewer active units are not. None if networks are fitted in any case.
+        """
+        table, (X, y, folds) = run.table, run.sample.at_most(self.most_rows)
+        target, fold, others = table.encoding.targets[0], folds == 0, np.flatnonzero(folds)
+        seen = others[: self.rows_of_look]
+        if isinstance(target, Classes):  # every one of them
+            seen = np.union1d(seen, others[np.unique(y[others], return_index=True)[1]])
+        found: list[FirstLook] = []
+        for k in self.active:
+            for n_restarts in (1,) if enough is None else (0, 1):
+                quick = _estimator(table, run.options, k, n_units=UNITS_OF_LOOK, n_restarts=n_restarts)
+                model = quick.fit(X[seen], _labels(table, y[seen]))
+                r2 = HeldOutScores.of([model].__getitem__, target, X[fold], y[fold], folds[fold]).mean_r2.mean
+                descended = any("descent" in learner.origin_ for learner in networks_of(model))
+                found.append(FirstLook(r2, k, self.restarts if descended else 0))
+                if enough is not None and r2 > enough:
+                    break
+            largest = max(found, key=lambda look: look.r2)
+            if enough is not None and largest.r2 <= enough:
+                return largest
+        return min((look for look in found if 1 - look.r2 <= SAME * (1 - largest.r2)), key=lambda look: look.max_active)
+
+    def _fitted(self, run: FitRun, look: FirstLook) -> Fit:
+        """A network of every row, or of a sample of many, and how networks predict the rows of folds left out."""
+        X, y, folds = run.sample.at_most(self.most_rows)
+        labels = _labels(run.table, y)
+        with run.stages.stage("fitting networks", (run.options.folds + 1) * len(X)) as on_rows:
+
+            def without(fold: int | None) -> Network:
+                rows = slice(None) if fold is None else folds != fold
+                model = _estimator(run.table, run.options, look.max_active, n_restarts=look.n_restarts)
+                model.fit(X[rows], labels[rows])
+                on_rows(len(X))
+                return model
+
+            whole = without(None)
+            return Fit(whole, HeldOutScores.of(without, run.table.encoding.targets[0], X, y, folds))
 
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The units are shown, and the terms of the best polynomial, as a network has none."""

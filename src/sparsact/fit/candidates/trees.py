@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Final
@@ -12,24 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sparsact.datasets import Table
-from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitRun
+from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitParts, FitRun
 from sparsact.fit.explain import function_names
 from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.options import FitOptions
 from sparsact.kernels.threads import in_threads
-from sparsact.passes.progress import Stages
-from sparsact.statistics.row_sample import RowSample
 
 MOST_NUMBERS: Final = 1 << 22  # rows times columns times functions
 LEARNING_RATE, LEAST_ROWS = 0.1, 2
-SIZES: Final = {
-    0: {8: 150},
-    100: {8: 150, 16: 150},
-    1_000: {16: 300, 63: 150},
-    10_000: {31: 300},
-}  # by the least number of rows
+Sizes = Mapping[int, dict[int, int]]  # by the least number of rows, how many trees there are for numbers of leaves
+SIZES: Final[Sizes] = {0: {8: 150}, 100: {8: 150, 16: 150}, 1_000: {16: 300, 63: 150}, 10_000: {31: 300}}
 MANY_ROWS: Final = 1_000  # from there on, held-out rows decide how many of the trees are taken
 
 
@@ -53,20 +45,16 @@ class BoostedTrees:
         return np.asarray((values[0] + np.mean(values[1:] or values, axis=0)) / 2)
 
 
-def tree_sizes(n_rows: int) -> dict[int, int]:
-    """Leaves of the trees that are compared, and how many trees there are at most."""
-    return SIZES[max(least for least in SIZES if least <= n_rows)]
-
-
-def fitted_trees(table: Table, options: FitOptions, sample: RowSample, stages: Stages) -> dict[str, Fit]:
+def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
     """By leaves of a tree, boosted trees of a table, or of a sample of many rows, and their held-out scores.
 
     Half of their mean is the fit to all rows, half the fits without a fold.
     """
+    table, options, sample, stages = parts
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (len(table.feature_names) * n_functions)))
     functions = as_numbers(target, y).reshape(len(y), -1)
-    sizes = tree_sizes(len(X))
+    sizes = of_rows[max(least for least in of_rows if least <= len(X))]
     tasks = [(leaves, fold) for leaves in sizes for fold in (None, *range(options.folds))]
 
     def fitted(task: tuple[int, int | None]) -> list[Any]:
@@ -114,14 +102,16 @@ def _boosted(X: NDArray[Any], y: NDArray[np.float64], leaves: int, n_trees: int,
     return [clone(trees).fit(X, of_function) for of_function in y.T]
 
 
+@dataclass(frozen=True)
 class TreesCandidate(CandidateKind):
     """Boosted trees, which are never the choice."""
 
     kind, name = "trees", "boosted trees, for comparison"
+    sizes: Sizes = field(default_factory=lambda: SIZES)
 
     def fit(self, run: FitRun) -> Fit:
         """The trees of the best size."""
-        trees = fitted_trees(*run.parts)
+        trees = fitted_trees(run.parts, self.sizes)
         return replace(max(trees.values(), key=attrgetter("mean_r2")), members=trees)
 
 

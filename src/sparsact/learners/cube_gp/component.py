@@ -179,10 +179,11 @@ class Component:
         constant = float(variance - weights.sum())
         return weights, constant, self.correlations < 0, lambda t: np.exp(np.minimum(t, LARGEST_LOG, out=t), out=t)
 
-    def products(self, bits: Array) -> Product:
+    def products(self, bits: Array, tile: int = TILE) -> Product:
         """The covariances (m, m) of points of bits (m, n) as a function of vectors (k, m), which never holds them.
 
-        Each computes the :math:`m (m + 1) / 2` covariances, a tile at a time in single precision, for all vectors.
+        Each computes the :math:`m (m + 1) / 2` covariances, ``tile`` rows and columns at a time in single precision,
+        for all vectors.
         """
         signs, ones = 1 - 2 * bits, np.ones((len(bits), 1))
         weights, constant, character, of_products = self.of_signs()
@@ -195,14 +196,14 @@ class Component:
 
             def part(task: int) -> Array:
                 sums = np.zeros(numbers.shape)
-                for start in range(task * TILE, len(numbers), _TASKS * TILE):
-                    rows = slice(start, start + TILE)
-                    for other in range(start, len(numbers), TILE):
-                        columns = slice(other, other + TILE)
-                        tile = of_products(left[rows] @ right[columns].T)
-                        sums[rows] += tile @ numbers[columns]
+                for start in range(task * tile, len(numbers), _TASKS * tile):
+                    rows = slice(start, start + tile)
+                    for other in range(start, len(numbers), tile):
+                        columns = slice(other, other + tile)
+                        covariances = of_products(left[rows] @ right[columns].T)
+                        sums[rows] += covariances @ numbers[columns]
                         if other > start:
-                            sums[columns] += tile.T @ numbers[rows]
+                            sums[columns] += covariances.T @ numbers[rows]
                 return sums
 
             return np.asarray(flipped * np.sum(list(in_threads(part, range(_TASKS))), axis=0).T)

@@ -45,11 +45,7 @@ def refined(found: HyperparameterPosterior, rows: DistinctRows, *, rng: np.rando
 
 
 def more_probable(
-    found: HyperparameterPosterior,
-    rows: DistinctRows,
-    *,
-    max_steps: int = MAX_SCORING_STEPS,
-    rng: np.random.Generator,
+    found: HyperparameterPosterior, rows: DistinctRows, *, max_steps: int = MAX_SCORING_STEPS, rng: np.random.Generator
 ) -> Solved[HyperparameterPosterior]:
     """Parameters moved towards the most probable ones given all rows; each step solves nine systems.
 
@@ -78,7 +74,9 @@ def out_of_fold_error(tried: Hyperparameters, rows: DistinctRows, fold: NDArray[
     return float(np.average((out_of_fold(fold, predict) - rows.y) ** 2, weights=rows.shares))
 
 
-def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array) -> Array:
+def _gradient(
+    found: HyperparameterPosterior, rows: DistinctRows, probes: Array, tolerance: float = _TOLERANCE
+) -> Array:
     """Gradient of the log marginal likelihood by all parameters."""
     best = found.best
     system = best.system(rows)
@@ -86,7 +84,7 @@ def _gradient(found: HyperparameterPosterior, rows: DistinctRows, probes: Array)
         _, by_kernel, by_noise = best.log_likelihood_gradient(rows)
         return np.append(by_kernel, by_noise * found.noise_slope)
     targets = np.concatenate([rows.y[None], probes])
-    solved = system.solve(targets, _TOLERANCE).checked("conjugate gradients for derivatives", system.remedy)
+    solved = system.solve(targets, tolerance).checked("conjugate gradients for derivatives", system.remedy)
     tables = system.at_points(np.concatenate([solved, targets]))
     ours, theirs = np.split(np.asarray(walsh_hadamard(tables, normalize=False, overwrite=True)), 2)
     by_spectrum = 0.5 * (ours[0] ** 2 - np.einsum("ks,ks->s", ours[1:], theirs[1:]) / len(probes))

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
-from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.merged_rows import DistinctRows, distinct_points
@@ -171,10 +170,6 @@ class FittedCubeGP(OnCube):
         """Posterior means and standard deviations (N,) of coefficients."""
         with blas_threads(len(self._posterior.rows) ** 3 / 3):
             return self._posterior.coefficients(None if subsets is None else self._named(subsets))
-
-    def _means(self, subsets: list[Subset]) -> Array:
-        """Posterior means (N,) of some coefficients, of more than 20 columns, without deviations, which take long."""
-        return self._posterior.coefficient_means(subsets)
 
     def variance_decomposition(
         self, n_samples: int = 400, random_state: int | np.random.RandomState | None = 0

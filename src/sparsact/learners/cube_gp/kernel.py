@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import Subset, n_subsets
-from sparsact.learners.cube_gp.component import LARGEST_CUBE, Component
+from sparsact.learners.cube_gp.component import LARGEST_CUBE, TILE, Component
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.cube import codes_of, difference_sums
 from sparsact.statistics.solved import Product
@@ -194,9 +194,9 @@ class CubeKernel:
                 matrix += component.covariance(points, points).T
         return matrix
 
-    def products(self, points: Array) -> Product:
+    def products(self, points: Array, tile: int = TILE) -> Product:
         """The covariances (m, m) of points of bits (m, n) as a function of vectors (k, m); without a table."""
-        maps = [component.products(points) for component in self.components]
+        maps = [component.products(points, tile) for component in self.components]
         return lambda vectors: np.asarray(sum(each(vectors) for each in maps))
 
     def pullback(self, points: Array, lower: Array) -> Array:

@@ -175,8 +175,8 @@ class MarginalPosterior:
             means, variances = np.reshape([known[subset] for subset in subsets], (-1, 2)).T
         return self._in_units(means, subsets), self.unit * np.sqrt(variances)
 
-    def coefficient_means(self, subsets: list[Subset]) -> Array:
-        """Means (N,) of the coefficients of some subsets, of a kernel without a table."""
+    def means_of(self, subsets: list[Subset]) -> Array:
+        """Means (N,) of the coefficients of some subsets, of a kernel without a table: deviations take long."""
         return self._in_units(self._means(subsets), subsets)
 
     def _in_units(self, means: Array, subsets: list[Subset]) -> Array:

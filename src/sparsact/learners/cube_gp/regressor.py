@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -27,6 +27,8 @@ from sparsact.learners.cube_gp.merged_rows import DistinctRows
 from sparsact.learners.cube_gp.posterior_mixture import MarginalPosterior
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.cube import MOST_DIRECT_ROWS
+from sparsact.learners.on_cube import bits_of
+from sparsact.learners.points import Points
 from sparsact.transaction import transaction
 
 REFINED_ROWS: Final = 2_000  # from which kernel and noise are learned at last where there are inducing points
@@ -140,6 +142,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
            [ 0.,  0.]])
     """
 
+    _most_direct_rows = MOST_DIRECT_ROWS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [str, CubeKernel],
         "noise_variance": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
@@ -216,12 +219,12 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         self.log_marginal_likelihood_value_ = self._in_units(value, chosen)
 
     def _has_inducing(self, rows: DistinctRows, kernel: CubeKernel) -> bool:
-        return not kernel.has_table and len(rows) > max(MOST_DIRECT_ROWS, self.max_inducing)
+        return not kernel.has_table and len(rows) > max(self._most_direct_rows, self.max_inducing)
 
-    def _standardized(self, rows: NDArray[Any], y: Array, weights: Array) -> tuple[DistinctRows, float, float]:
+    def _standardized(self, points: Points, y: Array, weights: Array) -> tuple[DistinctRows, float, float]:
         """Distinct rows with targets of mean 0 and variance 1, and their mean and scale."""
         largest = float(np.abs(y).max()) or 1.0  # squares of y / largest do not overflow
-        distinct = DistinctRows.of(self._unpacked(rows), y / largest, weights)
+        distinct = DistinctRows.of(bits_of(points), y / largest, weights)
         scale = max(np.sqrt(distinct.variance), np.finfo(float).eps)  # equal targets are known to their rounding
         return distinct.standardized(distinct.mean, scale), largest * distinct.mean, float(largest * scale)
 

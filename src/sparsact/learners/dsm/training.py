@@ -155,9 +155,11 @@ def add_rows(statistic: RidgeStatistic, layer: SparseLayer, X: Array, targets: A
         statistic.add(Batch(layer.features(X[block]), targets[block], weights[block]))
 
 
-def features_by_rows(layer: SparseLayer, X: Array, n_epochs: int) -> Callable[[NDArray[np.intp]], Array]:
-    """Map from rows of X (m, d) to their features: kept between epochs, if memory bears it."""
-    if n_epochs == 1 or len(X) * layer.bottom.t > KEPT:
+def features_by_rows(
+    layer: SparseLayer, X: Array, n_epochs: int, most_kept: int = KEPT
+) -> Callable[[NDArray[np.intp]], Array]:
+    """Map from rows of X (m, d) to their features: up to ``most_kept`` values are kept between epochs."""
+    if n_epochs == 1 or len(X) * layer.bottom.t > most_kept:
         return lambda batch: layer.features(X[batch])
     kept = np.empty((len(X), layer.bottom.t))
     for block in layer.blocks(len(X)):

@@ -21,6 +21,7 @@ from sparsact.learners.latent.latent_polynomial import MAX_ITER
 from sparsact.learners.latent.measurement import STRAIGHT
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
 from sparsact.learners.latent.targets import Censoring, Targets, checked_bounds
+from sparsact.learners.on_cube import bits_of
 from sparsact.transaction import transaction
 
 _SQUARED_MONOMIALS: Final = 1e5  # of a typical product
@@ -173,11 +174,11 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
 
     def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> MeasuredRows:
         """Points and targets of the rows of positive weight; notes the encoding."""
-        rows, answers, weights = self._rows_to_fit(X, y, sample_weight)
+        points, answers, weights = self._rows_to_fit(X, y, sample_weight)
         targets = Targets.of(answers, weights, checked_bounds(self.censoring, answers, weights))
         if self.link == "log":
             targets.logarithms()  # raises here, where the error can name the targets as they are
-        return MeasuredRows(self._unpacked(rows), targets)
+        return MeasuredRows(bits_of(points), targets)
 
     def _selected(
         self, rows: MeasuredRows, alpha: float | None, rng: np.random.Generator

@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import IsotonicRegression
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
@@ -17,6 +16,7 @@ from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptron
 from sparsact.learners.letters.process import processes_by_fold
 from sparsact.learners.stacking import stacking_weights
 from sparsact.statistics.folds import deal_at_random, out_of_fold
+from sparsact.statistics.isotonic import isotonic_curve
 
 MARGIN: Final = 0.05  # of the range, beyond which the logit takes the range to end
 SKEW: Final = 0.05  # of the standard deviation, where the inverse hyperbolic sine turns from linear to logarithmic
@@ -34,9 +34,9 @@ def as_given(y: Array) -> Array:
     return y
 
 
-def asinh(y: Array) -> Array:
+def asinh(y: Array, linear: float = SKEW) -> Array:
     """Logarithms of the distances from the median, linear near it: for targets with a few far from the rest."""
-    return np.asarray(np.arcsinh((y - np.median(y)) / (SKEW * y.std() or 1.0)))
+    return np.asarray(np.arcsinh((y - np.median(y)) / (linear * y.std() or 1.0)))
 
 
 def logit(y: Array) -> Array:
@@ -161,10 +161,10 @@ def isotonic(scores: Array, y: Array, weights: Array, rng: np.random.Generator) 
 
     Between knots the mean is linear, and constant beyond the ends: ``np.interp`` evaluates it.
     """
-    curves = []
-    for _ in range(DRAWS):
-        rows = rng.integers(0, len(y), len(y))
-        curve = IsotonicRegression(out_of_bounds="clip").fit(scores[rows], y[rows], sample_weight=weights[rows])
-        curves.append((curve.X_thresholds_, curve.y_thresholds_))
+    order = np.lexsort((y, scores))
+    rank = np.argsort(order)  # draws in this order are quick to sort
+    scores, y, weights = scores[order], y[order], weights[order]
+    draws = (np.sort(rank[rng.integers(0, len(y), len(y))]) for _ in range(DRAWS))
+    curves = [isotonic_curve(scores[rows], y[rows], weights[rows]) for rows in draws]
     knots = np.unique(np.concatenate([x for x, _ in curves]))
     return knots, np.mean([np.interp(knots, x, values) for x, values in curves], axis=0)

@@ -71,9 +71,12 @@ def on_grid(codes: Codes) -> bool:
     return len(codes) > DENSE_ROWS and cells <= min(LARGEST_GRID, CELLS_A_ROW * len(codes))
 
 
-def system_of(kernel: LetterKernel, codes: Codes, weights: Array) -> DenseSystem | GridSystem:
-    """The covariance matrix of rows of letters (m, n) and weights (m,), by what is less work."""
-    return (GridSystem if on_grid(codes) else DenseSystem)(kernel, codes, kernel.noise_variance / weights)
+def system_of(
+    kernel: LetterKernel, codes: Codes, weights: Array, *, grid: bool | None = None
+) -> DenseSystem | GridSystem:
+    """The covariance matrix of rows of letters (m, n) and weights (m,), on a grid if asked or less work."""
+    grid = on_grid(codes) if grid is None else grid
+    return (GridSystem if grid else DenseSystem)(kernel, codes, kernel.noise_variance / weights)
 
 
 def dual_coefficients(system: DenseSystem | GridSystem, y: Array, kept: NDArray[np.bool_]) -> Array:
@@ -84,21 +87,30 @@ def dual_coefficients(system: DenseSystem | GridSystem, y: Array, kept: NDArray[
 
 
 def processes_by_fold(
-    features: Sequence[Array], codes: Codes, z: Array, weights: Array, folds: NDArray[np.intp], rng: np.random.Generator
+    features: Sequence[Array],
+    codes: Codes,
+    z: Array,
+    weights: Array,
+    folds: NDArray[np.intp],
+    rng: np.random.Generator,
+    *,
+    grid: bool | None = None,
+    most: int = MOST_DENSE_ROWS,
 ) -> tuple[tuple[Posterior, ...], Array]:
     """Processes of standardized targets of all rows, and values (m,) of each by one that has not seen its fold.
 
-    Rows come in random order.
+    Rows come in random order. On a grid where that is less work, unless ``grid`` says so; else of ``most`` rows.
 
     A kernel that has seen a fold makes its rows look easier than others. So each is learned without one, predicts that
     fold from the other rows, and then is fitted to all rows. With many rows the first chooses less noise for all, if it
     predicts its fold better so.
     """
-    chosen = slice(None if on_grid(codes) else MOST_DENSE_ROWS)
+    grid = on_grid(codes) if grid is None else grid
+    chosen = slice(None if grid else most)
 
     def fitted(kernel: LetterKernel, fold: NDArray[np.bool_]) -> tuple[Posterior, Array, float]:
         """The process of all rows, values of the fold by that of the others, and the mean square of their errors."""
-        system = system_of(kernel, codes[chosen], weights[chosen])
+        system = system_of(kernel, codes[chosen], weights[chosen], grid=grid)
         kept = np.stack([np.ones(len(system), dtype=bool), ~fold[chosen]])
         alpha = dual_coefficients(system, z[chosen], kept)
         held_out = Posterior(system, alpha[1]).values(codes[fold])

@@ -19,7 +19,6 @@ from sparsact.learners.low_degree.solvers.solver import (
     ProblemSize,
     choose_solver,
     possible,
-    prefers_moments,
     solvers,
 )
 from sparsact.learners.points import Encoding, Points, pack, recognize
@@ -194,7 +193,7 @@ class Accumulator:
         ):
             return Cells(self.n, self.n_targets)
         size = spec.size(self.n, n_rows, self.n_targets)
-        if (self.n > MAX_CELLS_N or spec.solver == "moments") and prefers_moments(size):
+        if (self.n > MAX_CELLS_N or spec.solver == "moments") and solvers()["moments"].prefers_sums(size):
             choose_solver(spec.solver, size, spec.max_memory)
             return Moments(spec.family(self.n), self.n_targets, n_threads=spec.n_threads)
         return None

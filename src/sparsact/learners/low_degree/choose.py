@@ -106,39 +106,8 @@ class CVSelection:
     r2_of_targets: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
-def choose(seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[float]) -> CVSelection:
-    """The lowest degree as good as the best, and its penalty, by held-out errors as shares of each target's variance.
-
-    Each degree has the penalty of least error, of equal ones the largest; the degree is then chosen by
-    :func:`.simplest`. Targets are of size one, as :meth:`Accumulator.rescaled` gives them: else squares may overflow or
-    vanish; errors in the table are in that unit.
-    """
-    everything = seen.total()
-    squared = np.empty((len(degrees), len(alphas), seen.n_folds, seen.n_targets))
-    for fold, held_out in enumerate(seen.statistics):
-        training = everything.copy()
-        training.merge(held_out, -1)  # type: ignore[arg-type] # of one form
-        squared[:, :, fold] = _scores(training, held_out, spec, degrees, alphas)
-    variance = np.stack([held_out.variances() for held_out in seen.statistics])  # of each fold about its mean
-    whole = everything.variances()
-    variance = np.where(variance > CONSTANT * whole, variance, 0.0)
-    results, r2_of_targets = summary(degrees, alphas, squared, variance)
-    error = (squared / np.where(whole > 0, whole, 1.0)).mean(axis=-1)  # (degrees, alphas, folds)
-    means = error.mean(axis=2)
-    best = [int(np.flatnonzero(of_degree <= of_degree.min() + ROUNDING)[-1]) for of_degree in means]
-    degree = simplest(error[np.arange(len(degrees)), best], EQUAL)
-    alpha = best[degree]
-    place = degree * len(alphas) + alpha
-    score = float(results["mean_r2"][place])
-    return CVSelection(degrees[degree], alphas[alpha], score, results, r2_of_targets)
-
-
 def _scores(
-    training: LowDegreeStatistic,
-    held_out: LowDegreeStatistic,
-    spec: FitSpec,
-    degrees: list[int],
-    alphas: list[float],
+    training: LowDegreeStatistic, held_out: LowDegreeStatistic, spec: FitSpec, degrees: list[int], alphas: list[float]
 ) -> NDArray[np.float64]:
     """Held-out mean squared errors (degrees, alphas, T)."""
     squared = np.empty((len(degrees), len(alphas), held_out.n_targets))
@@ -188,27 +157,42 @@ def summary(
     }, of_targets
 
 
-def searched(seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: Sequence[float] | None) -> CVSelection:
-    """Degree and penalty of least held-out error by the folds summed in ``seen``, as :func:`choose` takes them.
+def searched(
+    seen: Accumulator, total: LowDegreeStatistic, spec: FitSpec, degrees: list[int], alphas: Sequence[float] | None
+) -> CVSelection:
+    """The lowest degree as good as the best, and its penalty, by held-out errors as shares of each target's variance.
 
-    Targets may have any size: they are scaled by a power of two, and errors are returned in their own units. Without
+    Each degree has the penalty of least error, of equal ones the largest; the degree is then chosen by
+    :func:`.simplest`. Folds are summed in ``seen``, and all of them in ``total``. Targets may have any size: they are
+    scaled by a power of two, else squares may overflow or vanish, and errors are returned in their own units. Without
     ``alphas`` the solver's own penalties are compared.
     """
-    everything, penalty = seen.total(), spec.penalty(0.0)
-    exponent = everything.target_exponent()
-    of_size_one, unit = seen.rescaled(exponent, penalty.origin(everything, exponent)), 2.0 ** (LIMB_BITS * exponent)
+    penalty, exponent = spec.penalty(0.0), total.target_exponent()
+    seen, unit = seen.rescaled(exponent, penalty.origin(total, exponent)), 2.0 ** (LIMB_BITS * exponent)
+    degrees, everything = _told_apart(total, spec, degrees), seen.total()
+    whole = everything.variances()
     if alphas is None and penalty.kind == "lasso":
-        spread = unit * float(np.sqrt(of_size_one.total().variances()).mean())
+        spread = unit * float(np.sqrt(whole).mean())
         alphas = [alpha * spread for alpha in LASSO_ALPHAS]
     alphas = list(ALPHAS if alphas is None else alphas)
     over_unit = [replace(penalty, alpha=alpha).over(unit).alpha for alpha in alphas]
-    degrees = _told_apart(everything, spec, degrees)
-    chosen = choose(of_size_one, spec, degrees, over_unit)
-    chosen.results["alpha"] = np.tile(alphas, len(degrees))
+    squared = np.empty((len(degrees), len(alphas), seen.n_folds, seen.n_targets))
+    for fold, held_out in enumerate(seen.statistics):
+        training = everything.copy()
+        training.merge(held_out, -1)  # type: ignore[arg-type] # of one form
+        squared[:, :, fold] = _scores(training, held_out, spec, degrees, over_unit)
+    variance = np.stack([held_out.variances() for held_out in seen.statistics])  # of each fold about its mean
+    variance = np.where(variance > CONSTANT * whole, variance, 0.0)
+    results, r2_of_targets = summary(degrees, alphas, squared, variance)
+    error = (squared / np.where(whole > 0, whole, 1.0)).mean(axis=-1)  # (degrees, alphas, folds)
+    means = error.mean(axis=2)
+    best = [int(np.flatnonzero(of_degree <= of_degree.min() + ROUNDING)[-1]) for of_degree in means]
+    degree = simplest(error[np.arange(len(degrees)), best], EQUAL)
+    score = float(results["mean_r2"][degree * len(alphas) + best[degree]])
     with np.errstate(over="ignore"):
         for name in ("mean_mse", "std_mse", "fold_mse"):
-            chosen.results[name] = unit * (unit * chosen.results[name])
-    return replace(chosen, alpha=alphas[over_unit.index(chosen.alpha)])
+            results[name] = unit * (unit * results[name])
+    return CVSelection(degrees[degree], alphas[best[degree]], score, results, r2_of_targets)
 
 
 def _told_apart(statistic: LowDegreeStatistic, spec: FitSpec, degrees: list[int]) -> list[int]:
@@ -269,7 +253,8 @@ def automatic(batch: Batch, spec: FitSpec, domain: str, degree: int | None, alph
         return Automatic(degrees[0], reason, alphas[0])
     spec = spec.with_degree(degrees[-1])
     seen.change(spec, replace(batch, X=rows, folds=deal(0, n_rows, n_folds, 0)))
-    chosen = searched(seen.resolved(spec), spec, degrees, alphas)
+    seen = seen.resolved(spec)
+    chosen = searched(seen, seen.total(), spec, degrees, alphas)
     if degree is None and spec.subsets is None and degrees[-1] < n:
         larger, note = _beyond(batch, spec, chosen.degree, degrees[-1] + 1, penalised=max(alphas) > 0, real=real)
         return Automatic(larger, f"{reason[:-1]}; {note}", chosen.alpha)

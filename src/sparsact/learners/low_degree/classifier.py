@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
+from sparsact.learners.label_regression import LabelRegression
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.saving import schema
 from sparsact.saving.schema import Arrays, State
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import check_classes, class_places
+from sparsact.validation.estimators import class_places
 
 
-class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn
+class LowDegreeClassifier(LabelRegression, LowDegree):
     r"""Classification by the low-degree algorithm: polynomial regression on labels, then the largest value.
 
     Two classes are regressed as one Boolean-valued function, ``classes_[1]`` as +1 and ``classes_[0]`` as -1, and
@@ -50,11 +49,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
 
     @transaction
     def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> None:
         """Add rows. The first call must name all ``classes``, unless its rows hold them all."""
         self._partial_fit(X, y, sample_weight, reset=not self._begun(), classes=classes)
@@ -63,26 +58,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         self, X: ArrayLike, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         rows, labels = self._checked_with_targets(X, y, reset=reset)
-        check_classification_targets(labels)
-        if reset:
-            self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"classification needs at least 2 classes; `y` holds 1 class, {self.classes_.tolist()[0]!r}. "
-                    "Pass rows of another class, or name all of them in partial_fit(classes=)."
-                )
-        else:
-            check_classes(classes, self.classes_)
-        return rows, self._targets(class_places(labels, self.classes_))
-
-    @property
-    def _single(self) -> bool:
-        return len(self.classes_) == 2
-
-    def _targets(self, place: NDArray[np.intp]) -> NDArray[np.float64]:
-        if self._single:
-            return np.where(place[:, None] == 1, 1.0, -1.0)
-        return np.equal(place[:, None], np.arange(len(self.classes_)), dtype=bool).astype(np.float64)
+        return rows, self._targets(class_places(self, labels, classes, reset=reset))
 
     def _known(self) -> tuple[State, Arrays]:
         state, arrays = super()._known()
@@ -95,29 +71,3 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         if n_targets != (1 if self._single else len(self.classes_)):
             raise ValueError(f"{n_targets} functions of {len(self.classes_)} classes")
         super()._restore_known(state, arrays, n_targets)
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Values of the regressed functions: (m,), positive for ``classes_[1]``, or (m, n_classes)."""
-        values = self._values(X)
-        return values[:, 0] if self._single else values
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predicted labels, (m,)."""
-        values = self.decision_function(X)
-        place = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        return np.asarray(self.classes_[place])
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Least-squares estimates of the class probabilities, clipped to [0, 1] and scaled to sum 1, (m, n_classes).
-
-        Where every estimate of a row is at most 0, the classes of the largest share it.
-        """
-        values = self._values(X)
-        if self._single:
-            share = np.clip((1 + values[:, 0]) / 2, 0.0, 1.0)
-            return np.column_stack([1 - share, share])
-        shares = np.clip(values, 0.0, 1.0)
-        total = shares.sum(axis=1, keepdims=True)
-        best = (values == values.max(axis=1, keepdims=True)).astype(np.float64)
-        shares = np.where(total > 0, shares, best)
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))

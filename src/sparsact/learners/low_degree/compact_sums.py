@@ -173,9 +173,9 @@ class Moments(CompactSums):
 
     kind = "moments"
 
-    def __init__(self, family: Family, n_targets: int, *, n_threads: int = 1) -> None:
+    def __init__(self, family: Family, n_targets: int, *, n_threads: int = 1, max_waiting: int = _MAX_WAITING) -> None:
         super().__init__(family.n, n_targets)
-        self.n_threads = n_threads
+        self.n_threads, self.max_waiting = n_threads, max_waiting
         self._serve(family)
 
     def _serve(self, family: Family) -> None:
@@ -209,7 +209,7 @@ class Moments(CompactSums):
 
     def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         self._waiting._add(points, y, weights)
-        if self._waiting.n_points >= _MAX_WAITING:
+        if self._waiting.n_points >= self.max_waiting:
             self.flush()
 
     def summed(self, points: DistinctPoints) -> tuple[ExactSum, ExactSum]:

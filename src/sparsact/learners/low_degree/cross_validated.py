@@ -235,9 +235,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         for fold, statistic in enumerate(seen.statistics):
             if not statistic.n_rows:
                 raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
-        chosen = searched(seen, spec, self._degrees_to_compare(), self._penalties())
+        everything = seen.total()
+        chosen = searched(seen, everything, spec, self._degrees_to_compare(), self._penalties())
         spec = spec.with_degree(chosen.degree)
-        solution = self._solve_for(seen.total(), spec, spec.penalty(chosen.alpha))
+        solution = self._solve_for(everything, spec, spec.penalty(chosen.alpha))
         solution.encoding = seen.encoding
         solution.choice = chosen
         return solution

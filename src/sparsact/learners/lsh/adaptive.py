@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -21,7 +21,7 @@ GAIN, SURE = 0.02, 2.0  # of that error, and in standard errors, for which anoth
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Rows in the order in which they came, and the squared errors (at most ``RECENT``) of the newest predictions.
+    """Rows in the order in which they came, and the squared errors (at most ``recent``) of the newest predictions.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class Stream:
     errors : ndarray
         Mean over the targets, in their units; rows that came before there was a model have none.
     level : float
-        Mean of the first errors of the layout; infinite until there are ``RECENT``.
+        Mean of the first errors of the layout; infinite until there are ``recent``.
     n_compared : int
         Rows held when layouts were last compared.
     n_since, wait : int
-        Rows that have come since then, and how many are awaited (``RECENT`` at least).
+        Rows that have come since then, and how many are awaited (``recent`` at least).
     n_adopted : int
         How often another layout was taken.
     """
@@ -47,6 +47,7 @@ class Stream:
     n_since: int = 0
     wait: int = 0
     n_adopted: int = 0
+    recent: ClassVar[int] = RECENT
 
     @property
     def n_rows(self) -> int:
@@ -57,10 +58,10 @@ class Stream:
         """The stream after a batch whose predictions had these errors (m,)."""
         errors = np.concatenate([self.errors, errors])
         level = self.level
-        if level == inf and len(errors) >= RECENT:
-            level = float(errors[:RECENT].mean())
+        if level == inf and len(errors) >= self.recent:
+            level = float(errors[: self.recent].mean())
         added, n_since = (*self.added, batch), self.n_since + len(batch)
-        return replace(self, added=added, errors=errors[-RECENT:], level=level, n_since=n_since)
+        return replace(self, added=added, errors=errors[-self.recent :], level=level, n_since=n_since)
 
     def without(self, batch: Batch) -> Stream:
         """The stream after rows were removed; once more are removed than held, the removed ones are forgotten."""
@@ -74,11 +75,11 @@ class Stream:
         """The rows of two models; None if the rows of the other are not known."""
         if other is None:
             return None
-        return Stream((*self.added, *other.added), (*self.removed, *other.removed), n_adopted=self.n_adopted)
+        return type(self)((*self.added, *other.added), (*self.removed, *other.removed), n_adopted=self.n_adopted)
 
     def is_due(self, n_laid_out: int) -> bool:
         """Whether layouts should be compared: as many rows came as there were, or errors are above their level."""
-        if len(self.errors) < RECENT or self.n_since < max(self.wait, RECENT):
+        if len(self.errors) < self.recent or self.n_since < max(self.wait, self.recent):
             return False
         return self.n_since >= max(self.n_compared, n_laid_out) or bool(self.errors.mean() > RISE * self.level)
 
@@ -89,13 +90,13 @@ class Stream:
 
     def compared(self) -> Stream:
         """The stream after a comparison that changed nothing."""
-        wait = min(2 * max(self.wait, RECENT), MOST_WAIT * self.n_rows)
+        wait = min(2 * max(self.wait, self.recent), MOST_WAIT * self.n_rows)
         return replace(self, n_compared=self.n_rows, n_since=0, wait=wait)
 
     def split(self) -> tuple[Batch, Batch]:
-        """Older rows that are held, and the newest ones, at most ``RECENT`` and a quarter of all."""
+        """Older rows that are held, and the newest ones, at most ``recent`` and a quarter of all."""
         rows = Batch.joined(self.added)
-        n_new = min(RECENT, len(rows) // 4)
+        n_new = min(self.recent, len(rows) // 4)
         return self.held(rows[: len(rows) - n_new]), rows[len(rows) - n_new :]
 
     def held(self, rows: Batch) -> Batch:

@@ -43,6 +43,8 @@ class BucketTable:
     away, and grows with the inhabited buckets alone.
     """
 
+    rows_at_once = ROWS_AT_ONCE
+
     def __init__(self, layout: Layout, *, keeps_rows: bool = True, with_backup: bool = True) -> None:
         self.layout = layout
         self.backup = BucketTable(backup_layout(layout), keeps_rows=False, with_backup=False) if with_backup else None
@@ -114,7 +116,7 @@ class BucketTable:
         X, Y, weights = batch.X, batch.y, batch.row_weights()
         keys, targets = known_by or (None, Y)
         self._begin_change(len(X))
-        if len(X) > ROWS_AT_ONCE:  # else the check of the one part is in time
+        if len(X) > self.rows_at_once:  # else the check of the one part is in time
             self._check_room(len(X) * self.layout.n_tables, lambda: self._n_new(X))
         self._change(X, Y, weights, 1)
         if self.keeps_rows:
@@ -140,7 +142,7 @@ class BucketTable:
         totals = np.concatenate([[weights.sum()], weights @ centred])
         self.n_rows += sign * len(X)
         self.totals = self.totals + sign * totals
-        for part in _parts(len(X)):
+        for part in self._parts(len(X)):
             residual, own = layout.residual(X[part], Y[part]), weights[part]
             found = hashing.places(X[part], layout.hashes)
             if sign > 0:
@@ -272,7 +274,7 @@ class BucketTable:
         if self._pending is None:
             return
         readers, self._readers = self._readers, []
-        many = n_rows > max(ROWS_AT_ONCE, len(self.index) // self.layout.n_tables)
+        many = n_rows > max(self.rows_at_once, len(self.index) // self.layout.n_tables)
         if not many:
             held = [ref(predictor) for predictor in readers]
             readers.clear()  # whoever wants to predict now waits for the lock of the model
@@ -320,7 +322,7 @@ class BucketTable:
 
     def _n_new(self, X: Array) -> int:
         """Number of buckets that these rows would open."""
-        keys = (hashing.places(X[part], self.layout.hashes).keys.ravel() for part in _parts(len(X)))
+        keys = (hashing.places(X[part], self.layout.hashes).keys.ravel() for part in self._parts(len(X)))
         new = [np.unique(part[self.index.find(part) < 0]) for part in keys]
         return self.index.n_new(np.concatenate(new)) if new else 0
 
@@ -344,6 +346,5 @@ class BucketTable:
                 self.__dict__.update(vars(self.tidied()) | {"_pending": self._pending})
             self.rows = self.rows.tidied(self.n_rows)
 
-
-def _parts(n: int) -> Iterator[slice]:
-    return (slice(start, min(n, start + ROWS_AT_ONCE)) for start in range(0, n, ROWS_AT_ONCE))
+    def _parts(self, n: int) -> Iterator[slice]:
+        return (slice(start, min(n, start + self.rows_at_once)) for start in range(0, n, self.rows_at_once))

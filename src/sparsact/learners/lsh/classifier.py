@@ -7,13 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.saving.schema import Arrays, State, read_classes, write_classes
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import check_classes, class_places
+from sparsact.validation.estimators import class_places
 
 
 class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
@@ -77,14 +76,7 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         classes: ArrayLike | None = None,
     ) -> Batch:
         rows, labels, weights = self._checked(X, y, sample_weight, reset=reset)
-        check_classification_targets(labels)
-        if reset:
-            self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
-            if not len(self.classes_):
-                raise ValueError("`classes` is empty; list every label that will come.")
-        else:
-            check_classes(classes, self.classes_)
-        places = class_places(labels, self.classes_)
+        places = class_places(self, labels, classes, reset=reset, least=1)
         indicators = np.equal(places[:, None], np.arange(len(self.classes_))).astype(np.float64)
         return Batch(rows, indicators, weights)
 

@@ -44,6 +44,9 @@ class LSHModel(FittedLSH):
     _first_rows: tuple[Batch, ...] = ()  # of a stream that began with few
     _n_laid_out: int = 0  # rows that the layout was chosen from
     _stream: Stream | None = None  # all rows, where they came with ``adapt=True``
+    _no_rows: ClassVar[Stream] = Stream()
+    _enough_for_layout = ENOUGH_FOR_LAYOUT
+    _limits: ClassVar[type[LSHConfig]] = LSHConfig
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_tables": [Interval(Integral, 1, None, closed="left")],
@@ -131,7 +134,7 @@ class LSHModel(FittedLSH):
             options[name] = None if options[name] == "auto" else options[name]
         if self.n_stages == "auto" and self.family != "pca_grid":
             options["n_stages"] = 1
-        return LSHConfig(**options)
+        return self._limits(**options)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles: a table that shares no array with this one, whatever other threads do meanwhile."""
@@ -255,7 +258,7 @@ class LSHModel(FittedLSH):
         if begin:
             batch = Batch.joined(first)
             self._begin(batch)
-            first = (batch,) if streaming and n_rows < ENOUGH_FOR_LAYOUT else ()
+            first = (batch,) if streaming and n_rows < self._enough_for_layout else ()
             self._n_laid_out = n_rows
         self._first_rows = first
         batch = batch.positive()

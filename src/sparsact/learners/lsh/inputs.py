@@ -15,6 +15,7 @@ from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 from sparsact.statistics.column_scales import exponents_of
 from sparsact.validation.arrays import aligned, is_pandas
+from sparsact.validation.estimators import first_text
 
 MOST_ONE_HOT: Final = 8  # categories that get a column each; of more, their mean targets stand for them
 MOST_DIRECTIONS: Final = 3  # of mean targets, where there are several targets
@@ -310,8 +311,7 @@ def coded(X: ArrayLike, categorical: NDArray[np.bool_]) -> Any:
         table = np.array(X, dtype=object)
         for i in np.flatnonzero(categorical).tolist():
             table[:, i] = codes_of(table[:, i], i)
-        has_text = any(isinstance(value, str | bytes) for value in table.flat)
-        return table if has_text else table.astype(np.float64)
+        return table.astype(np.float64) if first_text(table) is None else table
     frame: Any = X.to_pandas() if hasattr(X, "to_pandas") else X
     frame = frame.copy(deep=False)
     for name in np.array(names, dtype=object)[categorical]:

@@ -27,7 +27,6 @@ SHARES: Final = (1e-4, 1e-3, 1e-2, 5e-2)  # of the largest importance, below whi
 COLUMN_GAIN: Final = 0.01  # of the error, by which fewer columns must be better
 SAME: Final = 0.999  # correlation of columns that say the same
 MOST_COMPARED: Final = 2000  # columns: their correlations are a square matrix
-ROWS_FOR_STAGES: Final = 1 << 17  # from which frozen stages are learned; others meet them as new rows do
 HELD_OUT, MOST_HELD_OUT = 8, 4096  # one row in 8, and 4,096 at most, stop the stages
 MIN_ROWS_FOR_STAGES: Final = 512  # fewer have one stage
 MOST_STAGES: Final = 4
@@ -115,11 +114,11 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     level, trend, centre = _linear_part(seen, residual, weights, wish)
     residual = residual - level - (seen - centre) @ trend
     chosen = _chosen_stages((seen, residual, weights), wish, rng)
+    sample = slice(0, wish.rows_for_stages)
     values = out_of_fold
-    sample = slice(0, ROWS_FOR_STAGES)
     for each in chosen[:-1]:
         stage, left_out = _learned(each, (seen[sample], residual[sample], weights[sample]), wish.min_count)
-        added = np.concatenate([left_out, stage.values(seen[ROWS_FOR_STAGES:])])
+        added = np.concatenate([left_out, stage.values(seen[wish.rows_for_stages :])])
         residual, values = residual - added, values + added
         stage = replace(stage, error=_in_deviations(residual[sample], Y[sample], weights[sample]))
         fixed = replace(fixed, stages=(*fixed.stages, stage))
@@ -168,7 +167,7 @@ def _chosen_stages(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> lis
     """Layouts of stages, each for the residuals of the stages before; held-out errors say when to stop."""
     X, residual, weights = rows
     chosen = [LayoutSearch(*rows, wish, rng).best()]
-    n, most = min(len(X), ROWS_FOR_STAGES), MOST_STAGES if wish.n_stages is None else wish.n_stages
+    n, most = min(len(X), wish.rows_for_stages), MOST_STAGES if wish.n_stages is None else wish.n_stages
     n_learned = n - min(n // HELD_OUT, MOST_HELD_OUT)
     if most == 1 or (n < MIN_ROWS_FOR_STAGES and wish.n_stages is None):
         return chosen

@@ -56,18 +56,18 @@ def mean_positions(sums: Array, p: int) -> Array:
     return positions
 
 
-def nearest_index(points: Array) -> NearestIndex:
+def nearest_index(points: Array, most_products: int = MOST_PRODUCTS) -> NearestIndex:
     """A function that gives the place (m,) of the nearest of points (N, p) to each row of Z.
 
     By a kd-tree, or in high dimension by products with all points, which a kd-tree of that many coordinates nearly
-    all compares too, one by one.
+    all compares too, one by one; about ``most_products`` at a time.
     """
     if points.shape[1] <= HIGH_DIMENSION:
         tree = cKDTree(points)
         return lambda Z: np.asarray(tree.query(Z)[1], dtype=np.int64)
     centre = points.mean(axis=0)  # far from it, differences of squares would lose the distances
     points = points - centre
-    squares, step = (points**2).sum(axis=1), 1 + MOST_PRODUCTS // len(points)
+    squares, step = (points**2).sum(axis=1), 1 + most_products // len(points)
 
     def nearest(Z: Array) -> NDArray[np.int64]:
         found = np.empty(len(Z), dtype=np.int64)

@@ -94,6 +94,3 @@ class Ends:
                 "or leave it out."
             )
         return values
-
-
-NO_ENDS: Final = Ends()

@@ -221,7 +221,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                 "begin a model by partial_fit(X, y, adapt=True)."
             )
         batch = self._validated(X, y, sample_weight, reset=begin)
-        stream, errors = self._stream or Stream(), np.zeros(0)
+        stream, errors = self._stream or self._no_rows, np.zeros(0)
         if not begin and self.table_.n_rows:
             errors = self._squared_errors(batch, self.table_.layout.unit)
         self._add(batch, begin=begin, streaming=True)
@@ -241,7 +241,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         if not stream.is_beaten(rival._squared_errors(new, self.table_.layout.unit)):
             return stream.compared()
         self._add(stream.held(Batch.joined(stream.added)), begin=True, streaming=False)
-        return Stream(stream.added, stream.removed, n_compared=stream.n_rows, n_adopted=stream.n_adopted + 1)
+        return type(stream)(stream.added, stream.removed, n_compared=stream.n_rows, n_adopted=stream.n_adopted + 1)
 
     def _squared_errors(self, batch: Batch, unit: Array) -> Array:
         """Squared errors (m,) at rows, mean over the targets in their units; the level replaces missing values."""

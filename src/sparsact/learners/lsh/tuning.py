@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import inf, log2
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -33,6 +33,7 @@ PENALTIES: Final = (1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0)
 ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 2048
 FOLDS, ROWS_FOR_FOLDS = 8, 128  # of few rows, fewer are left out one by one; of many, one fold says enough
 TABLES, MOST_TABLES = 16, 64
+ROWS_FOR_STAGES: Final = 1 << 17  # from which frozen stages are learned; others meet them as new rows do
 FEW_ROWS: Final = 4096  # with fewer, as many tables as there may be: the draw of the grids counts more than the time
 WORTH_TWICE: Final = 0.03  # of the error, for which twice the tables are worth their time
 STEP: Final = 1.25  # between widths tried
@@ -62,6 +63,8 @@ class LSHConfig:
     n_stages: int | None = 1
     base: str = "linear"
     columns: str = "all"
+    few_rows: ClassVar[int] = FEW_ROWS
+    rows_for_stages: ClassVar[int] = ROWS_FOR_STAGES
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,7 @@ class LayoutSearch:
     def _more_tables(self, candidate: Candidate, found: tuple[float, float, float]) -> None:
         """Double the tables while that is worth their time; with few rows take the most tables."""
         error, width, alpha = found
-        if len(self.X) < FEW_ROWS and self.wish.family == "pca_grid":
+        if len(self.X) < self.wish.few_rows and self.wish.family == "pca_grid":
             self.n_tables = MOST_TABLES
         while 2 * self.n_tables <= MOST_TABLES and self._affords(candidate, 2 * self.n_tables):
             self.n_tables *= 2

@@ -20,12 +20,11 @@ from sparsact.kernels.dispatch import blas_threads, threads
 from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.on_cube import LEARNED, OnCube
-from sparsact.learners.points import Encoding, Points, kernel_dtype, median_cuts, set_encoding, unpack
+from sparsact.learners.points import Encoding, Points, unpack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 from sparsact.learners.sparse_fourier.search import SearchOptions, TermSearch
 from sparsact.saving import schema
 from sparsact.saving.schema import Arrays, Checks, State
-from sparsact.validation.estimators import checked_rows
 
 Array = NDArray[np.float64]
 
@@ -171,12 +170,7 @@ class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ig
         """Find the monomials of rows X (m, n) and targets y (m,), and fit them."""
         self._validate_params()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
-        finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
-        rows, targets = checked_rows(self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=finite)
-        rows, targets = kernel_dtype(rows), np.asarray(targets, dtype=np.float64)
-        points = set_encoding(self, rows)
-        self.cuts_ = median_cuts(rows) if self.encoding_ is None else None
-        points = self._packed(rows) if points is None else points
+        points, targets, _ = self._rows_to_fit(X, y, None)
         held = self._held_out(len(targets), rng)
         terms, critical = self._search(*((points, targets) if held is None else (points[~held], targets[~held])), rng)
         self.polynomial_ = self._refit(points, targets, terms, critical)

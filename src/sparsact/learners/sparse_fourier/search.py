@@ -38,6 +38,7 @@ class SearchOptions:
     max_terms: int
     certify: bool
     report: Callable[[str], None]
+    worth_screening: float = WORTH_SCREENING
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class TermSearch:
         rows = min(self.m, MOST_ROWS)
         self.table = MonomialTable.of(sample.points[0:rows].columns, rows, self.degree)
         share = max(SCREEN_ROWS, self.m // 10) // 128 * 128
-        worth = rows * self.n_monomials > WORTH_SCREENING and self.m >= 2 * share
+        worth = rows * self.n_monomials > options.worth_screening and self.m >= 2 * share
         self.screen_rows = share if worth else 0
         self.singles = masks_of(np.arange(self.n)[:, None], self.n)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.learners.label_regression import LabelRegression
 from sparsact.learners.sparsely_activated.estimator import SparselyActivatedModel
 from sparsact.learners.sparsely_activated.regressor import SparselyActivatedRegressor
 from sparsact.saving import modelfile, schema
@@ -22,7 +21,7 @@ from sparsact.validation.estimators import checked_rows, checked_sample_weight, 
 _LEARNED: Final[schema.Checks] = {"n_features_in_": schema.as_count, "table_encoding_": schema.as_str}
 
 
-class SparselyActivatedClassifier(ClassifierMixin, SparselyActivatedModel):  # type: ignore[misc] # untyped scikit-learn
+class SparselyActivatedClassifier(LabelRegression, SparselyActivatedModel):
     r"""Classification by sparsely activated networks: least squares on labels, then the largest value.
 
     Of two classes, ``classes_[1]`` is +1 and ``classes_[0]`` is -1, and one network h is fitted to what the label
@@ -64,24 +63,14 @@ class SparselyActivatedClassifier(ClassifierMixin, SparselyActivatedModel):  # t
         """Fit to rows X (m, n), labels y (m,) and weights (m,)."""
         self._validate_params()
         rows, labels = checked_rows(self, X, y, dtype="numeric", ensure_all_finite=self.domain != "cube")
-        check_classification_targets(labels)
         weights = checked_sample_weight(sample_weight, rows)
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"classification needs at least 2 classes; `y` holds 1 class, {self.classes_.tolist()[0]!r}. "
-                "Pass rows of another class."
-            )
-        place = class_places(labels, self.classes_)
+        targets = self._targets(class_places(self, labels, reset=True))
         self.intercept_ = 0.0
-        targets: NDArray[np.float64] = np.equal(place, np.arange(len(self.classes_))[:, None]).astype(np.float64)
-        if len(self.classes_) == 2:
-            signs = np.where(place == 1, 1.0, -1.0)
-            self.intercept_ = 1.0 if signs @ (weights / weights.max()) > 0 else -1.0
-            targets = (signs - self.intercept_)[None]
+        if self._single:
+            self.intercept_ = 1.0 if targets[:, 0] @ (weights / weights.max()) > 0 else -1.0
         rng = None if self.random_state is None else check_random_state(self.random_state)
         self.estimators_ = []
-        for target in targets:
+        for target in (targets - self.intercept_).T:
             seed = None if rng is None else int(rng.randint(2**31 - 1))
             learner = SparselyActivatedRegressor(**self.get_params() | {"random_state": seed})
             self.estimators_.append(learner.fit(X, target, sample_weight))
@@ -91,28 +80,10 @@ class SparselyActivatedClassifier(ClassifierMixin, SparselyActivatedModel):  # t
         """The most iterations that led to a network."""
         return max(learner.n_iter_ for learner in self.estimators_)
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Values of the functions: (m,), positive for ``classes_[1]``, or (m, n_classes)."""
+    def _values(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)
         checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=self.estimators_[0].encoding_ is None)
-        values = np.column_stack([learner.predict(X) for learner in self.estimators_]) + self.intercept_
-        return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predicted labels, (m,)."""
-        values = self.decision_function(X)
-        place = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        return np.asarray(self.classes_[place])
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Least-squares estimates of the class probabilities, clipped to [0, 1] and scaled to sum 1, (m, n_classes)."""
-        values = self.decision_function(X)
-        if values.ndim == 1:
-            values = np.column_stack([1 - values, 1 + values]) / 2
-        shares = np.clip(values, 0.0, 1.0)
-        none = shares.sum(axis=1) == 0
-        shares[none] = values[none] == values[none].max(axis=1, keepdims=True)
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return np.column_stack([learner.predict(X) for learner in self.estimators_]) + self.intercept_
 
     @locked
     def save(self, path: str | Path) -> None:

@@ -51,7 +51,7 @@ class TiledKernel(Kernel, Protocol):
 class LowRank:
     r"""The matrix :math:`Q + R + D` of a system's rows, whose Q has the rank of its inducing points."""
 
-    def __init__(self, system: InducingSystem) -> None:
+    def __init__(self, system: InducingSystem, at_once: int = _ROWS_AT_ONCE) -> None:
         self.kernel, points, noise = system.kernel, system.points, system.noise
         self._points = points[system.inducing]
         matrix = np.asfortranarray(self.kernel.covariance(self._points, self._points))
@@ -60,8 +60,8 @@ class LowRank:
         self._half = np.empty((len(matrix), len(points)))
         inner = np.eye(len(matrix))
         self.noise = noise.copy()
-        for start in range(0, len(points), _ROWS_AT_ONCE):
-            block = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, len(points), at_once):
+            block = slice(start, start + at_once)
             half = self.halved(points[block])
             self.left[block] = np.maximum(self.kernel.variance - np.einsum("uk,uk->k", half, half), 0.0)
             self.noise[block] += self.left[block]
@@ -147,11 +147,11 @@ class InducingSystem(System):
         solved, residuals = self._solved(vectors, tolerance)
         return np.asarray(np.einsum("km,km->k", vectors + residuals, solved.checked(self.solver, self.remedy)))
 
-    def variances(self, points: Points) -> Array:
+    def variances(self, points: Points, at_once: int = _ROWS_AT_ONCE) -> Array:
         """Posterior variances (m',) at points (m', n), by inducing points, scaled: M**2 products a point."""
         found = np.empty(len(points))
-        for start in range(0, len(points), _ROWS_AT_ONCE):
-            block = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, len(points), at_once):
+            block = slice(start, start + at_once)
             half = self._low_rank.halved(points[block])
             left = self.kernel.variance - np.einsum("uk,uk->k", half, half)
             found[block] = self._scale * (np.maximum(left, 0.0) + self._low_rank.known(half))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -41,10 +41,12 @@ def cells_bytes(n: int, n_targets: int) -> float:
     return 8.0 * cells * (2 * _LIMBS * (1 + n_targets) + 3)
 
 
+@dataclass(frozen=True)
 class CellSolver(Solver):
     """Ridge over the 2**n cells."""
 
     name = "cells"
+    max_cholesky: int = MAX_CHOLESKY
 
     def cost(self, size: ProblemSize) -> SolverPlan | str:
         """What a fit needs, or that there are too many cells."""
@@ -52,7 +54,7 @@ class CellSolver(Solver):
         if n > MAX_N:
             return f'solver="cells" serves up to {MAX_N} coordinates; `X` has {n}: pass solver="auto".'
         table = cells_bytes(n, size.n_targets)
-        iterative = not size.explicit_gram and d > MAX_CHOLESKY and (m >= 2 * d or 28.0 * d * d > table)
+        iterative = not size.explicit_gram and d > self.max_cholesky and (m >= 2 * d or 28.0 * d * d > table)
         how = "conjugate gradients, two transforms a product" if iterative else "Cholesky"
         reason = (
             f"n = {n} is small: 2^{n} cells and Walsh-Hadamard transforms give every moment; {d:,} monomials by {how}"

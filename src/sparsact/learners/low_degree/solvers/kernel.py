@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.bounds.unexplained import krawtchouk
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.coefficient_precision import Design
 from sparsact.learners.low_degree.compact_sums import distinct_points_of
@@ -69,14 +69,7 @@ class KernelSolver(Solver):
 
 def krawtchouk_sums(n: int, degree: int, min_degree: int) -> list[int]:
     """Kernel value at every Hamming distance 0..n, exactly."""
-    return [
-        sum(
-            (-1) ** i * comb(h, i) * comb(n - h, size - i)
-            for size in range(min_degree, degree + 1)
-            for i in range(min(h, size) + 1)
-        )
-        for h in range(n + 1)
-    ]
+    return list(krawtchouk(n, degree)[min_degree:].sum(axis=0).tolist())
 
 
 class DualPolynomial(FittedPolynomial):

@@ -98,6 +98,10 @@ class Solver(ABC):
     def cost(self, size: ProblemSize) -> SolverPlan | str:
         """What a fit needs, or why this solver cannot serve it."""
 
+    def prefers_sums(self, size: ProblemSize) -> bool:
+        """Whether its own sums, not points, are the cheaper statistic."""
+        return False
+
     def offer(self, size: ProblemSize) -> SolverPlan | str:
         """The cost, unless the statistic has another form."""
         if size.form in self.forms:
@@ -247,16 +251,19 @@ def _amount(nbytes: float) -> str:
     return f"{nbytes / 2**30:,.1f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:.3g} MiB"
 
 
-def prefers_moments(size: ProblemSize) -> bool:
-    """Whether moments are the cheaper statistic: many more rows than monomials."""
-    return size.n_rows >= max(4 * size.n_monomials, _MIN_ROWS) and size.n_monomials <= _MAX_MONOMIALS
-
-
+@dataclass(frozen=True)
 class MomentSolver(Solver):
     """Ridge by popcount moments of symmetric differences, for any n."""
 
     name = "moments"
     forms = ON_POINTS | {"moments"}
+    min_rows: int = _MIN_ROWS
+    rows_a_monomial: int = 4
+
+    def prefers_sums(self, size: ProblemSize) -> bool:
+        """Of many more rows than monomials."""
+        enough = max(self.rows_a_monomial * size.n_monomials, self.min_rows)
+        return size.n_rows >= enough and size.n_monomials <= _MAX_MONOMIALS
 
     def cost(self, size: ProblemSize) -> SolverPlan:
         """What a fit needs."""
