@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.activation import Expression, Leaf, NotAnActivation, activation, evaluate, leaves
+from sparsact.inference.activation import NotAnActivation, Probes, switched, without_rows
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
+from sparsact.inference.expression import Expression, Given, Leaf, Source, evaluate, leaves, subexpressions
 from sparsact.inference.layer_facts import LayerFacts, WeightRows, other_forms
 from sparsact.inference.split_experts import showing_all_experts, split_experts
 
@@ -72,7 +73,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
         tracer, calls, n_run = _trace(model, layers, batch)
         blocks, reasons = _blocks(calls, tracer)
         if not blocks:
-            raise ValueError(_no_block(model, layers, n_run, reasons))
+            raise ValueError(_no_block(model, layers, n_run, reasons, list(tracer.products)))
     return blocks
 
 
@@ -83,6 +84,7 @@ class TracedCall:
     down: str
     block: Block | None = None  # without a name, and not yet known whether it is private
     like: Tensor = field(default_factory=lambda: torch.empty(0))  # (0, units), in the type of pre-activations
+    factors: tuple[Expression, ...] = ()  # that the activation leaves out
     reason: str = ""
 
 
@@ -90,10 +92,10 @@ def _trace(
     model: nn.Module, layers: Mapping[str, nn.Module], batch: Batch
 ) -> tuple[DataflowTracer, list[TracedCall], int]:
     """One traced forward pass: the tracer, each call of a linear layer, and how many of these layers ran."""
-    tracer = DataflowTracer(batch)
-    calls: list[TracedCall] = []
     names = {module: name for name, module in model.named_modules()}
     plain, ran = set(layers.values()), set()
+    tracer = DataflowTracer(batch, _parameters_elsewhere(names, plain))
+    calls: list[TracedCall] = []
 
     def before_layer(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         with tracer.pause():
@@ -123,6 +125,17 @@ def _trace(
     return tracer, calls, len(ran)
 
 
+def _parameters_elsewhere(names: Mapping[nn.Module, str], plain: set[nn.Module]) -> dict[int, str]:
+    """Names of the parameters that no plain linear layer holds, by address."""
+    held = {one.data_ptr() for layer in plain for one in layer.parameters(recurse=False)}
+    return {
+        parameter.untyped_storage().data_ptr(): f"{name}.{key}".lstrip(".")
+        for module, name in names.items()
+        for key, parameter in module.named_parameters(recurse=False)
+        if parameter.data_ptr() not in held
+    }
+
+
 @contextmanager
 def _module_by_module() -> Iterator[None]:
     """Without compiled code, and without torch's fused path through an encoder, which calls no linear layer."""
@@ -143,31 +156,36 @@ def _traced_call(down: str, read: Tensor, tracer: DataflowTracer) -> TracedCall:
     found = tracer.provenance(read)
     if found is None or found.expression is None:
         return TracedCall(down, reason=f"{down} reads {found.reason}" if found and found.reason else "")
-    inner = leaves(found.expression)
-    names = " and ".join(dict.fromkeys(leaf.name for leaf in inner))
+    names = " and ".join(dict.fromkeys(leaf.name for leaf in leaves(found.expression)))
+    like = next(origin.values for source, origin in found.origins.items() if isinstance(source, Leaf))
     try:
-        _check_layers(found.expression, found.origins)
+        rest, factors = without_rows(found.expression, like)
+        _check_layers(rest, found.origins)
         _check_evaluation(found.expression, found.origins, read)
-        like = found.origins[inner[0]].values.new_empty(0, inner[0].width)
-        f, switch, up = activation(found.expression, like)
+        switch = leaves(rest)[0]
+        like = found.origins[switch].values.new_empty(0, switch.width)
+        one = switched(rest, factors, like)
     except NotAnActivation as error:
         return TracedCall(down, reason=f"{down} reads {names}, but {error}")
     except RuntimeError as error:  # an operation that has no form for these shapes or types
         return TracedCall(
             down, reason=f"{down} reads {names}, but what is between them is bound to this input: {error}"
         )
-    block = Block("", (up or switch).name, down, switch.name if up else None, f)
+    switch, up = one.switch, one.up
+    block = Block("", (up or switch).name, down, switch.name if up else None, one.activation)
     if up and up.start is not None and switch.start is not None:
         up_rows, gate_rows = (WeightRows(start, start + up.width) for start in (up.start, switch.start))
         block = replace(block, up_rows=up_rows, gate_rows=gate_rows)
-    return TracedCall(down, block, like)
+    return TracedCall(down, block, like, tuple(factors))
 
 
-def _check_layers(expression: Expression, origins: dict[Leaf, TracedInput]) -> None:
+def _check_layers(expression: Expression, origins: dict[Source, TracedInput]) -> None:
     """One layer, or two that read the same numbers."""
     found = leaves(expression)
     if isinstance(expression, Leaf):
         raise NotAnActivation("nothing is between them")
+    if not found or Given in map(type, subexpressions(expression)):
+        raise NotAnActivation("what is between them depends on other numbers of the input")
     if len(found) > 2 or len({(leaf.name, leaf.start) for leaf in found}) < len(found):
         raise NotAnActivation("a block has one layer before its activation, or two")
     if any(leaf.start is not None for leaf in found) and (len(found) < 2 or len({leaf.name for leaf in found}) > 1):
@@ -183,12 +201,13 @@ def _same_numbers(first: Tensor, second: Tensor) -> bool:
     return first.stride() == second.stride() or (first.is_contiguous() and second.is_contiguous())
 
 
-def _check_evaluation(expression: Expression, origins: dict[Leaf, TracedInput], read: Tensor) -> None:
+def _check_evaluation(expression: Expression, origins: dict[Source, TracedInput], read: Tensor) -> None:
     """The expression must give what the model computed."""
-    rows = (-1, read.shape[-1])
-    values = {leaf: origins[leaf].values.reshape(rows) for leaf in leaves(expression)}
-    again = evaluate(expression, values, as_traced=True)
-    again, once = again.to(read.device).double(), read.reshape(rows).double()
+    values = {source: origin.values.reshape(-1, source.width) for source, origin in origins.items()}
+    again = evaluate(expression, values)[expression]
+    again, once = again.to(read.device).double(), read.reshape(-1, read.shape[-1]).double()
+    if again.shape != once.shape or any(leaf.width != once.shape[-1] for leaf in leaves(expression)):
+        raise NotAnActivation("it has another number of units")
     rounding = 8 * torch.finfo(read.dtype).eps  # operations on vectors and on single numbers may round differently
     size = float(once.nan_to_num(0.0, 0.0, 0.0).abs().sum()) / max(once.numel(), 1)
     if not torch.allclose(again, once, rtol=rounding, atol=rounding * size, equal_nan=True):
@@ -218,12 +237,14 @@ def _blocks(calls: list[TracedCall], tracer: DataflowTracer) -> tuple[list[Block
             reasons.append(f"{down} reads {first.up}, which is in another block already")
             continue
         taken |= inner
-        read = readers[first.up] | readers[first.switch]
-        private = first.exact and not any(_depends_on_off_units(one, first) for one in read)
+        read = readers[first.up] | readers[first.switch] | dict.fromkeys(made[0].factors)
+        like = made[0].like
+        private = first.exact and not any(_depends_on_off_units(one, first, like) for one in read)
         shown_to = dict.fromkeys(
             name
             for name, value in tracer.module_values
-            if inner & {leaf.name for leaf in leaves(value)} and _depends_on_off_units(value, first)
+            if inner & {leaf.name for leaf in leaves(value)}
+            and (first.activation.zeros_elsewhere or _depends_on_off_units(value, first, like))
         )
         blocks.append(replace(first, private=private, readers=tuple(shown_to)))
     return _named(blocks), reasons
@@ -234,27 +255,42 @@ def _agree(first: Block, other: Block | None, like: Tensor) -> bool:
     if other is None or (first.up, first.gate, first.up_rows) != (other.up, other.gate, other.up_rows):
         return False
     numbers = torch.linspace(-8, 8, 65, dtype=like.dtype, device=like.device)
-    probes = numbers[:, None].expand(-1, like.shape[-1])
+    probes = torch.cat([numbers[:, None].expand(-1, like.shape[-1]), Probes(like, like.shape[-1])(9, 7)])
     values, others = first.activation.function(probes), other.activation.function(probes)
     return torch.allclose(values, others, rtol=0.0, atol=0.0, equal_nan=True)
 
 
-def _depends_on_off_units(reader: Expression, block: Block) -> bool:
-    """Whether an expression changes with pre-activations of units that are off; False without thresholds."""
-    thresholds, up_start = block.activation.zero_below, block.up_rows and block.up_rows.start
-    if thresholds is None:
-        return False
-    found = leaves(reader)
-    ups = [leaf for leaf in found if leaf.name == block.up and (up_start is None or leaf.start == up_start)]
-    switches = [leaf for leaf in found if leaf.name == block.switch and (up_start is None or leaf.start != up_start)]
-    values = []
-    for step in (0.0, 1.0, 30.0):
-        off = torch.where(thresholds.isfinite(), thresholds - step * (1 + thresholds.abs()), 0.0).expand(2, -1)
-        given = dict.fromkeys(found, torch.ones_like(off))
-        given |= dict.fromkeys(ups, torch.full_like(off, step - 2))
-        values.append(given | dict.fromkeys(switches, off))
-    first, *rest = [evaluate(reader, given) for given in values]
-    return not all(torch.equal(first, other) for other in rest)
+def _depends_on_off_units(reader: Expression, block: Block, like: Tensor) -> bool:
+    """Whether an expression changes with pre-activations of units that are off; True if that is not known."""
+    thresholds, start = block.activation.zero_below, block.up_rows and block.up_rows.start
+    rest, factors = without_rows(reader, like)
+    parts = [rest, *(one for one in factors if not isinstance(one, Given))]
+    if any(Given in map(type, subexpressions(one)) for one in parts) or not (block.gate or thresholds is not None):
+        return True
+    alike: list[list[tuple[Tensor, Tensor]]] = []  # values of switch and up that differ where units are off
+    if block.gate:
+        g, u = (Probes(like, like.shape[-1])(7, seed) for seed in (8, 9))
+        alike += [[(g, u), (g, torch.where(block.activation.function(g) == 0, 1 - u, u))]]
+    if thresholds is not None:
+        below = [thresholds - step * (1 + thresholds.abs()) for step in (0.0, 1.0, 30.0)]
+        off = [torch.where(thresholds.isfinite(), one, 0.0).expand(2, -1) for one in below]
+        alike += [[(one, torch.full_like(one, i)) for i, one in enumerate(off)]]
+
+    def values(part: Expression, switch: Tensor, up: Tensor) -> Tensor:
+        given = {leaf: switch.new_ones(len(switch), leaf.width) for leaf in leaves(part)}
+        for leaf in given:
+            if leaf.name in (block.up, block.gate):
+                is_up = leaf.name == block.up and block.gate and (start is None or leaf.start == start)
+                given[leaf] = up if is_up else switch
+        result: Tensor = evaluate(part, given)[part]
+        return result
+
+    for part in filter(leaves, parts):
+        for pairs in alike:
+            first, *others = [values(part, *pair) for pair in pairs]
+            if not all(torch.equal(first, other) for other in others):
+                return True
+    return False
 
 
 def _named(blocks: list[Block]) -> list[Block]:
@@ -269,13 +305,17 @@ def _named(blocks: list[Block]) -> list[Block]:
     return named
 
 
-def _no_block(model: nn.Module, layers: Mapping[str, nn.Module], n_run: int, reasons: list[str]) -> str:
+def _no_block(
+    model: nn.Module, layers: Mapping[str, nn.Module], n_run: int, reasons: list[str], products: list[str]
+) -> str:
     """Why there is no block: the need, the fact and the remedy."""
-    need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear."
+    need = "The model must have a feed-forward block: nn.Linear, an activation, nn.Linear."
     fact = f" It has {len(layers)} plain nn.Linear, {n_run} ran on the first batch, and no two are such a pair."
     left = other_forms(model)
     if left:
         fact += f" Left as they are: {'; '.join(left)}."
+    if products:
+        fact += f" It also multiplies by parameters of other modules: {', '.join(products[:5])}."
     if reasons:
         fact += " Nearest: " + "; ".join(reasons[:5]) + "."
     return need + fact + " Show it inputs on which such layers run, or write those layers as plain nn.Linear."
