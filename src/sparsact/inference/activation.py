@@ -6,8 +6,8 @@ An expression can be evaluated on other values: so an activation shows where it 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from sparsact.inference.expression import (
     Leaf,
     Literal,
     Operation,
+    Program,
     evaluate,
     leaves,
     operands_of,
@@ -41,15 +42,22 @@ class ReplayedActivation:
     switch: Leaf
     up: Leaf | None = None
     precision: torch.dtype | None = None
+    _programs: dict[torch.device, Program] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, pre_activations: Tensor) -> Tensor:
         """Activations of the same shape, in the model's type."""
-        rows = pre_activations.reshape(-1, pre_activations.shape[-1])
-        values = {self.switch: rows}
-        if self.up:
-            values[self.up] = torch.ones_like(rows)
-        result: Tensor = evaluate(self.expression, values, self.precision)[self.expression]
-        return result.reshape(pre_activations.shape)
+        z = pre_activations
+        rows = z if z.ndim == 2 else z.reshape(-1, z.shape[-1])
+        program = self._programs.get(rows.device)
+        if program is None:
+            program = self._programs[rows.device] = Program(self.expression, rows.device, self.precision)
+        values = [rows if source is self.switch else torch.ones_like(rows) for source in program.sources]
+        result: Tensor = program(values)[-1]
+        return result if z.ndim == 2 else result.view(z.shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without programs, which hold constants of one device."""
+        return ReplayedActivation, (self.expression, self.switch, self.up, self.precision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,9 +171,10 @@ def _is_elementwise(f: ReplayedActivation, probes: Probes) -> bool:
 
 
 def _has_zeros(f: ReplayedActivation, probes: Probes) -> bool:
-    """Whether f is 0 at usual numbers, in 64 bits too: not by underflow."""
+    """Whether f is 0 for some units of a row at usual numbers, in 64 bits too: not by underflow."""
     rows = probes(64, 5, 1.0)
-    return bool(((f(rows) == 0) & (replace(f, precision=torch.float64)(rows.double()) == 0)).any())
+    zeros = (f(rows) == 0) & (replace(f, precision=torch.float64)(rows.double()) == 0)
+    return bool((zeros & ~zeros.all(-1, keepdim=True)).any())
 
 
 def _is_affine(f: ReplayedActivation, probes: Probes) -> bool:

@@ -17,7 +17,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from sparsact.inference.batches import tensors_in
 from sparsact.inference.expression import Expression, Given, Leaf, Literal, Operation, Source, leaves
-from sparsact.inference.row_operations import along_units
+from sparsact.inference.row_operations import along_units, bound, positional
 
 aten = torch.ops.aten
 
@@ -241,20 +241,23 @@ class DataflowTracer(TorchDispatchMode):
         if func._schema.is_mutable and not first and not self._is_alone(tensors[0]):
             return UNTRACEABLE
         origins = {source: origin for one in known for source, origin in one.origins.items()}
-        row = along_units(func, args, kwargs)
+        given = bound(func, args, kwargs)
+        row = along_units(func, given)
         lacks_axis = {one.lacks_axis for one in known}
         if row is None and first and packet in SAME_NUMBERS:
             return replace(first, lacks_axis=False)
         if row is None and first and packet is aten._to_copy:
             dtype = kwargs.get("dtype")
             return replace(first, expression=Operation(func, (first.expression,), {"dtype": dtype})) if dtype else first
-        if "out" in kwargs or not (row or _is_pointwise(func)) or len(lacks_axis) > 1 or (row and True in lacks_axis):
+        if not (row or _is_pointwise(func)) or len(lacks_axis) > 1 or (row and True in lacks_axis):
             return UNTRACEABLE
-        (func, args, kwargs), lacks = row or ((func, args, kwargs), True in lacks_axis)
+        func, given, lacks = row or (func, given, True in lacks_axis)
+        arguments, keywords = positional(func, given)
+        if tensors_in(keywords):
+            return UNTRACEABLE
         like = max((one for one in tensors if self._expressions([one])), key=lambda one: one.ndim and one.shape[-1])
         operand = partial(self._operand, like, origins, bool(row), packet in MASKING)
-        keywords = {name: operand(argument) for name, argument in kwargs.items()}
-        made = Operation(func, tuple(map(operand, args)), keywords)
+        made = Operation(func, tuple(map(operand, arguments)), keywords)
         if any(operand is UNTRACEABLE for operand in made.operands):
             return UNTRACEABLE
         return Provenance(made, origins, lacks_axis=lacks)
@@ -344,7 +347,7 @@ def _per_unit(constant: Tensor, width: int) -> Tensor | None:
 def _untraceable_reason(func: OpOverload, read: list[Expression]) -> str:
     """At which operation the trace of linear outputs ends."""
     names = dict.fromkeys(leaf.name for one in read for leaf in leaves(one))
-    how = "with other numbers of the input" if _is_pointwise(func) else "which is not of each row alone"
+    how = "with other numbers of the input" if _is_pointwise(func) else "which is not of each unit alone"
     return f"{' and '.join(names)} through {func.overloadpacket.__name__.strip('_')}, {how}"
 
 

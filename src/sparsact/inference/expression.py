@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import torch
@@ -103,45 +104,99 @@ def operands_of(expression: Expression, kind: type[T]) -> list[T]:
     return [operand for one in operations for operand in one.operands if isinstance(operand, kind)]
 
 
-# Their arguments must have as many rows each.
-_OF_ROWS: Final = {"scatter", "gather", "cat"}
-
-
-def evaluate(
-    expression: Expression, values: Mapping[Any, Tensor], precision: torch.dtype | None = None
-) -> dict[Expression, Any]:
-    """Value of an expression and of its parts, (rows, units) each, for such values of its leaves.
+class Program:
+    """An expression, made ready to be evaluated many times on one device.
 
     With ``precision``, floating-point constants and casts to other floating-point types take that type.
     """
-    known: dict[Expression, Any] = dict(values)
-    first = next(iter(values.values()))
-    rows, device = len(first), first.device
 
-    def value(argument: object, of_rows: bool = False) -> Any:
-        if isinstance(argument, Expression):
-            return known[argument]
-        if isinstance(argument, Literal):
-            argument = argument.values
-        if isinstance(argument, Tensor):
-            constant = argument.to(device, precision if argument.is_floating_point() else None)
-            return constant.expand(rows, -1) if of_rows else constant
-        if isinstance(argument, list | tuple):
-            return [value(one, of_rows) for one in argument]
-        if precision and isinstance(argument, torch.dtype) and argument.is_floating_point:
-            return precision
-        return argument
+    def __init__(self, expression: Expression, device: torch.device, precision: torch.dtype | None = None) -> None:
+        self._device, self._precision = device, precision
+        parts = subexpressions(expression)
+        self.sources = [part for part in parts if not isinstance(part, Operation)]
+        self._places: dict[Expression, int] = {part: i for i, part in enumerate(self.sources)}
+        self._steps: list[tuple[Callable[..., Any], list[Any], list[tuple[int, int]], dict[str, Any]]] = []
+        for part in parts:
+            if isinstance(part, Operation):
+                self._places[part] = self._add(part)
 
-    for part in subexpressions(expression):
-        if isinstance(part, Operation):
-            of_rows = part.name in _OF_ROWS
-            arguments = [value(argument, of_rows) for argument in part.arguments]
-            if isinstance(part.function, OpOverload) and part.function._schema.is_mutable:
-                arguments[0] = arguments[0].clone()  # in place on its first argument, which others may still read
-            known[part] = part.function(
-                *arguments, **{name: value(given, of_rows) for name, given in part.keywords.items()}
-            )
-    return known
+    def __call__(self, values: Sequence[Tensor]) -> list[Any]:
+        """Values of all steps, the expression's last, (rows, units) each, for such values of the sources."""
+        found: list[Any] = list(values)
+        for function, given, places, keywords in self._steps:
+            arguments = given.copy()
+            for i, place in places:
+                arguments[i] = found[place]
+            found.append(function(*arguments, **keywords))
+        return found
+
+    def by_part(self, values: Mapping[Any, Tensor]) -> dict[Expression, Any]:
+        """Values of the expression and of its parts."""
+        found = self([values[source] for source in self.sources])
+        return {part: found[place] for part, place in self._places.items()}
+
+    def _add(self, part: Operation) -> int:
+        """Add the step of an operation, whose value it leaves in this place."""
+        of_rows = part.name in _OF_ROWS
+        given = [self._operand(operand, of_rows) for operand in part.arguments]
+        function: Any = part.function
+        if isinstance(function, OpOverload):
+            function = partial(_on_copy, function) if function._schema.is_mutable else function._op
+        keywords = {name: self._constant(value) for name, value in part.keywords.items()}
+        return self._step(function, given, keywords)
+
+    def _step(self, function: Callable[..., Any], given: list[Any], keywords: dict[str, Any] | None = None) -> int:
+        places = [(i, operand.index) for i, operand in enumerate(given) if isinstance(operand, _Place)]
+        self._steps.append((function, given, places, keywords or {}))
+        return len(self.sources) + len(self._steps) - 1
+
+    def _operand(self, operand: object, of_rows: bool) -> Any:
+        """A constant, or the place of a value."""
+        if isinstance(operand, Expression):
+            return _Place(self._places[operand])
+        if isinstance(operand, list | tuple):
+            return _Place(self._step(_listed, [self._operand(one, of_rows) for one in operand]))
+        constant = self._constant(operand)
+        if of_rows and isinstance(constant, Tensor):
+            return _Place(self._step(_expanded, [constant, _Place(0)]))
+        return constant
+
+    def _constant(self, operand: object) -> Any:
+        if isinstance(operand, Literal):
+            operand = operand.values
+        if isinstance(operand, Tensor):
+            return operand.to(self._device, self._precision if operand.is_floating_point() else None)
+        is_type = isinstance(operand, torch.dtype) and operand.is_floating_point
+        return self._precision if is_type and self._precision else operand
+
+
+# All their arguments must have as many rows as the source.
+_OF_ROWS: Final = {"scatter", "gather", "cat"}
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a program finds a value."""
+
+    index: int
+
+
+def _on_copy(function: Callable[..., Any], first: Tensor, *others: Any, **keywords: Any) -> Any:
+    """The value of an operation in place, on a copy of its first argument, which others may still read."""
+    return function(first.clone(), *others, **keywords)
+
+
+def _listed(*values: Any) -> list[Any]:
+    return list(values)
+
+
+def _expanded(constant: Tensor, source: Tensor) -> Tensor:
+    return constant.expand(len(source), -1)
+
+
+def evaluate(expression: Expression, values: Mapping[Any, Tensor]) -> dict[Expression, Any]:
+    """Values of an expression and of its parts, (rows, units) each, for such values of its sources."""
+    return Program(expression, next(iter(values.values())).device).by_part(values)
 
 
 # Arguments of an operation: what stays 0 where it is, the factor or mask, and what the mask fills in, which must be 0.

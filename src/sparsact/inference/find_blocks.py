@@ -176,7 +176,7 @@ def _traced_call(down: str, read: Tensor, tracer: DataflowTracer) -> TracedCall:
     if up and up.start is not None and switch.start is not None:
         up_rows, gate_rows = (WeightRows(start, start + up.width) for start in (up.start, switch.start))
         block = replace(block, up_rows=up_rows, gate_rows=gate_rows)
-    return TracedCall(down, block, like, tuple(factors))
+    return TracedCall(down, block, like, tuple(one for one in factors if not isinstance(one, Given)))
 
 
 def _check_layers(expression: Expression, origins: dict[Source, TracedInput]) -> None:

@@ -20,29 +20,40 @@ ALONG: Final = {
 # These are affine for each column of (rows, units) in evaluation mode.
 BATCH_NORMS: Final = {aten.native_batch_norm, aten._native_batch_norm_legit_no_training}
 
-RowOperation = tuple[OpOverload, tuple[Any, ...], dict[str, Any]]
+Given = dict[str, Any]  # arguments by name
 
 
-def along_units(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[RowOperation, bool] | None:
+def along_units(func: OpOverload, given: Given) -> tuple[OpOverload, Given, bool] | None:
     """The operation on rows that computes the same, and whether the model's result lacks the last axis; else None."""
-    parameters = {one.name: one for one in func._schema.arguments}
-    given = dict(zip(parameters, args, strict=False)) | kwargs
-    source = args[0][0] if isinstance(args[0], list | tuple) else args[0]
-    if func.overloadpacket in BATCH_NORMS:
-        return None if source.ndim != 2 or given.get("training") else ((func, args, kwargs), False)
-    if func.overloadpacket not in ALONG or "dim" not in parameters or not isinstance(source, Tensor):
+    first = next(iter(given.values()), None)
+    source = first[0] if isinstance(first, list | tuple) and first else first
+    if not isinstance(source, Tensor):
         return None
-    dim = given.get("dim", parameters["dim"].default_value)
+    if func.overloadpacket in BATCH_NORMS:
+        return None if source.ndim != 2 or given.get("training") else (func, given, False)
+    if func.overloadpacket not in ALONG or "dim" not in given:
+        return None
+    dim = given["dim"]
     axes = dim if isinstance(dim, list | tuple) else [dim]
     if None in axes or [axis % max(1, source.ndim) for axis in axes] != [source.ndim - 1]:
         return None
-    given["dim"] = [-1] if axes is dim else -1
-    lacks_axis = "keepdim" in parameters and not given.get("keepdim", False)
-    if "keepdim" in parameters:
-        given["keepdim"] = True
+    lacks_axis = not given.get("keepdim", True) or func.overloadpacket is aten.select
+    changed = given | {"dim": [-1] if axes is dim else -1}
+    if "keepdim" in given:
+        changed["keepdim"] = True
     if func.overloadpacket is aten.select:
-        start = given.pop("index")
-        func, lacks_axis = aten.slice.Tensor, True
-        given |= {"start": start, "end": sys.maxsize if start == -1 else start + 1}
-    first = next(iter(parameters))
-    return (func, (given.pop(first),), given), lacks_axis
+        start = changed.pop("index")
+        return aten.slice.Tensor, changed | {"start": start, "end": start + 1 or sys.maxsize, "step": 1}, True
+    return func, changed, lacks_axis
+
+
+def bound(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Given:
+    """All arguments of a call by name, in the order of the operation."""
+    given = dict(zip([one.name for one in func._schema.arguments], args, strict=False)) | kwargs
+    return {one.name: given.get(one.name, one.default_value) for one in func._schema.arguments}
+
+
+def positional(func: OpOverload, given: Given) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments by position, and those that are given by name alone."""
+    named = [one.name for one in func._schema.arguments if one.kwarg_only]
+    return [value for name, value in given.items() if name not in named], {name: given[name] for name in named}
