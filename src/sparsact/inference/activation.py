@@ -42,15 +42,16 @@ class ReplayedActivation:
     switch: Leaf
     up: Leaf | None = None
     precision: torch.dtype | None = None
-    _programs: dict[torch.device, Program] = field(default_factory=dict, init=False, repr=False)
+    _programs: dict[tuple[torch.device, torch.dtype], Program] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, pre_activations: Tensor) -> Tensor:
-        """Activations of the same shape, in the model's type."""
+        """Activations of the same shape, in the model's type or in that of ``pre_activations``."""
         z = pre_activations
         rows = z if z.ndim == 2 else z.reshape(-1, z.shape[-1])
-        program = self._programs.get(rows.device)
+        program = self._programs.get((z.device, z.dtype))
         if program is None:
-            program = self._programs[rows.device] = Program(self.expression, rows.device, self.precision)
+            precision = self.precision or (None if z.dtype is self.switch.dtype else z.dtype)
+            program = self._programs[z.device, z.dtype] = Program(self.expression, z.device, precision)
         values = [rows if source is self.switch else torch.ones_like(rows) for source in program.sources]
         result: Tensor = program(values)[-1]
         return result if z.ndim == 2 else result.view(z.shape)

@@ -143,7 +143,7 @@ class DataflowTracer(TorchDispatchMode):
 
     def record_layer(self, name: str, source: Tensor, output: Tensor) -> None:
         """The linear layer ``name`` returned ``output`` for ``source``."""
-        leaf = Leaf(name, output.shape[-1])
+        leaf = Leaf(name, output.shape[-1], output.dtype)
         # Aliases: a record that held the tensor itself would keep it alive.
         origin = TracedInput(source.detach(), output.detach())
         self._provenance[output] = Provenance(leaf, {leaf: origin}, width=leaf.width)
@@ -174,8 +174,9 @@ class DataflowTracer(TorchDispatchMode):
         literal = made is None and self._is_literal(func, args, kwargs)
         result = func(*args, **kwargs)
         outputs = tensors_in(result)
-        for tensor in overwritten:
-            self._forget_literals(tensor)
+        written = [other for tensor in overwritten for other in self._aliases(tensor)]
+        for other in written:
+            del self._literals[other]
         for tensor in outputs if literal else ():
             self._literals[tensor] = True
         if made is None:
@@ -188,6 +189,8 @@ class DataflowTracer(TorchDispatchMode):
             self.readers += read
             reason = self._product_reason(func, args) or (_untraceable_reason(func, read) if read else made.reason)
             found = [Provenance(None, {}, reason)] * len(outputs)
+        for other in written:
+            self._provenance[other] = UNTRACEABLE
         for tensor in overwritten:
             self._update_views_of(tensor, found[0])
         for tensor, one in zip(outputs, found, strict=True):
@@ -220,7 +223,7 @@ class DataflowTracer(TorchDispatchMode):
                 return False
         for part in parts:
             start = int(part.storage_offset() - whole.storage_offset())
-            half = self._halves.setdefault((leaf, start), Leaf(leaf.name, part.shape[-1], start))
+            half = self._halves.setdefault((leaf, start), Leaf(leaf.name, part.shape[-1], leaf.dtype, start))
             self._provenance[part] = Provenance(half, {half: TracedInput(origin.source, part.detach())})
         return True
 
@@ -296,7 +299,7 @@ class DataflowTracer(TorchDispatchMode):
 
     def _is_alone(self, tensor: Tensor) -> bool:
         """Whether the model's code made a tensor, and no view of it, in this call."""
-        return [one is tensor for one in list(self._literals) if _address(one) == _address(tensor)] == [True]
+        return [one is tensor for one in self._aliases(tensor)] == [True]
 
     def _keep_values_of(self, tensor: Tensor) -> None:
         """Copy inputs and outputs of linear layers that lie in memory about to be overwritten."""
@@ -317,10 +320,9 @@ class DataflowTracer(TorchDispatchMode):
                 self._provenance[other] = made if whole else UNTRACEABLE
         self._provenance[tensor] = made
 
-    def _forget_literals(self, tensor: Tensor) -> None:
-        """Tensors that share the memory of an overwritten one."""
-        for other in [one for one in list(self._literals) if _address(one) == _address(tensor)]:
-            del self._literals[other]
+    def _aliases(self, tensor: Tensor) -> list[Tensor]:
+        """Tensors that the model's code made in this call, and that share the memory of this one."""
+        return [one for one in list(self._literals) if _address(one) == _address(tensor)]
 
 
 def _of_outputs(made: Provenance, outputs: list[Tensor]) -> list[Provenance]:

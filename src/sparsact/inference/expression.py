@@ -20,6 +20,7 @@ class Leaf:
 
     name: str
     width: int
+    dtype: torch.dtype
     start: int | None = None
 
 
