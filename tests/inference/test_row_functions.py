@@ -281,22 +281,28 @@ def test_another_module_in_the_place_of_the_activation():
     check_equal(model, dense, x)
 
 
-class Jump(nn.Module):
+class Jump(Gated):
+    """The model itself holds the threshold."""
+
     def __init__(self, shape):
-        super().__init__()
+        super().__init__(None)
         self.theta = nn.Parameter(torch.full(shape, 0.5), requires_grad=False)
 
-    def forward(self, z):
-        return z * (z > self.theta)
+    def forward(self, x):
+        z = self.gate(x)
+        return self.down(z * (z > self.theta) * self.up(x))
 
 
+@pytest.mark.parametrize("method", ["exact", "certified"])
 @pytest.mark.parametrize("shape", [(S,), (1, 1, S)])
-def test_a_copy_of_a_model_whose_threshold_has_changed(shape):
-    dense = Gated(Jump(shape)).eval()
+def test_a_copy_of_a_model_whose_threshold_has_changed(shape, method):
+    dense = Jump(shape).eval()
+    dense.gate.bias.data -= 0.5
     x = torch.randn(1, 2, D)
-    model = sa.sparsify(deepcopy(dense), "exact", x)
+    model = sa.sparsify(deepcopy(dense), method, x)
+    check_equal(deepcopy(model), dense, x)
     for one in (dense, model):
-        one.f.theta.data.fill_(-0.2)
+        one.theta.data.fill_(-0.2)
     for copied in (model, deepcopy(model), pickle.loads(pickle.dumps(model))):
         check_equal(copied, dense, x)
 
