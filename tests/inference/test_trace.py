@@ -109,6 +109,13 @@ def test_thresholds_of_activations(activation, zero_below, dtype):
         assert torch.equal(block.activation.zero_below, torch.full((7,), zero_below, dtype=dtype))
 
 
+def test_an_operation_that_older_releases_of_torch_do_not_tag(monkeypatch):
+    """Before torch 2.13 ``leaky_relu`` was not tagged as elementwise."""
+    monkeypatch.setattr("sparsact.inference.torch_operations.torch.Tag.pointwise", None)
+    [block] = find_blocks(nn.Sequential(nn.Linear(3, 7), nn.LeakyReLU(), nn.Linear(7, 5)), X)
+    assert block.activation.name == "leaky_relu"
+
+
 def test_units_that_are_never_off_have_no_threshold():
     """Half of the units of a PReLU have slope 0 below 0, the others have not."""
     model = nn.Sequential(nn.Linear(3, 4), nn.PReLU(4), nn.Linear(4, 5))

@@ -5,7 +5,7 @@ An expression can be evaluated on other values: so an activation shows where it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -95,20 +95,23 @@ def switched(rest: Expression, factors: list[Expression], like: Tensor) -> Switc
         raise NotAnActivation("a unit depends on others between them")
     if thresholds is None and not zeros and any(isinstance(one, Given) and one.width > 1 for one in factors):
         raise NotAnActivation("other numbers of the input multiply what is between them")
-    path = [part for part in subexpressions(rest) if isinstance(part, Operation) and leaves(part) == [f.switch]]
-    name = ", ".join(part.name for part in path if part.name not in _UNNAMED)
+    path = [one for one in subexpressions(f.expression) if isinstance(one, Operation)]
+    name = names_of(one for one in path if f.up is None or leaves(one) == [f.switch])
     return Switched(Activation(name, f, thresholds, bool(factors), zeros), f.switch, up, factors)
 
 
 _UNNAMED: Final = {"to_copy", "getitem", "slice"}  # they change the type alone, or select
 
 
+def names_of(operations: Iterable[Operation]) -> str:
+    """Names of operations, as an activation is called after them."""
+    return ", ".join(one.name for one in operations if one.name not in _UNNAMED)
+
+
 def without_rows(expression: Expression, like: Tensor) -> tuple[Expression, list[Expression]]:
     """An expression without what multiplies or masks whole rows of it, or comes from the input; and these factors."""
-    parts = subexpressions(expression)
-    given = {part: like.new_ones(2, part.width, dtype=part.dtype) for part in parts if isinstance(part, Given)}
-    given |= {part: like.new_ones(2, part.width) for part in parts if isinstance(part, Leaf)}
-    values = evaluate(expression, given)
+    sources = [part for part in subexpressions(expression) if not isinstance(part, Operation)]
+    values = evaluate(expression, {one: like.new_ones(2, one.width, dtype=one.dtype) for one in sources})
     whole = values[expression].shape[-1] > 1
 
     def is_factor(part: object) -> bool:

@@ -17,42 +17,17 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from sparsact.inference.batches import tensors_in
 from sparsact.inference.expression import Expression, Given, Leaf, Literal, Operation, Source, leaves
-from sparsact.inference.row_operations import along_units, bound, positional
-
-aten = torch.ops.aten
-
-# These return the numbers that they are given, in another shape, order of axes or memory.
-SAME_NUMBERS: Final = {
-    *(aten.view, aten._unsafe_view, aten._reshape_alias, aten.unsqueeze, aten.squeeze, aten.expand, aten.slice),
-    *(aten.permute, aten.transpose, aten.t, aten.clone, aten.detach, aten.alias, aten._reshape_copy),
-}
-# These return parts of what they are given.
-PARTS: Final = {aten.split, aten.split_with_sizes, aten.slice}
-# These keep zeros, whatever numbers of the input their other arguments are.
-MASKING: Final = {
-    *(aten.mul, aten.mul_, aten.div, aten.div_, aten.masked_fill, aten.masked_fill_, aten.where),
-}
-# Products with a matrix, which may be a parameter of a module that is no plain linear layer.
-PRODUCTS: Final = {aten.mm, aten.addmm, aten.bmm, aten.baddbmm, aten.linear, aten.matmul}
-# These are elementwise, and some of their overloads are not tagged as such.
-POINTWISE: Final = {
-    "_prelu_kernel",
-    "add",
-    "hardswish",
-    "hardtanh",
-    "leaky_relu",
-    "masked_fill",
-    "mul",
-    "rsub",
-    "sub",
-    "threshold",
-    "where",
-}
-# These read only the shape of their argument.
-SHAPE_ALONE: Final = {
-    *(aten.zeros_like, aten.ones_like, aten.full_like, aten.empty_like, aten.new_zeros, aten.new_ones),
-    *(aten.new_full, aten.new_empty),
-}
+from sparsact.inference.torch_operations import (
+    MASKING,
+    PARTS,
+    PRODUCTS,
+    SAME_NUMBERS,
+    SHAPE_ALONE,
+    along_units,
+    bound,
+    is_pointwise,
+    positional,
+)
 
 
 @dataclass(eq=False)
@@ -77,20 +52,14 @@ class Provenance:
     width: int = 0
     lacks_axis: bool = False
 
-    @property
-    def shape(self) -> torch.Size | None:
-        """Shape of the outputs without their last axis, or None if that is not one number of rows."""
-        shapes = [origin.values.shape[:-1] for source, origin in self.origins.items() if isinstance(source, Leaf)]
-        return shapes[0] if len({shape.numel() for shape in shapes}) == 1 else None
-
     def settled(self, expression: Expression, output: Tensor) -> Provenance:
         """The provenance of an output of the operation, ``UNTRACEABLE`` unless it has one row for each row."""
-        rows, shape = self.shape, output.shape
-        if rows is not None:
-            if not self.lacks_axis and shape and shape[:-1].numel() == rows.numel() and self.width in (0, shape[-1]):
-                return replace(self, expression=expression, width=shape[-1])
-            if (self.lacks_axis or self.width == 1) and shape.numel() == rows.numel():
-                return replace(self, expression=expression, width=1, lacks_axis=True)
+        shape, outputs = output.shape, [one.values for leaf, one in self.origins.items() if isinstance(leaf, Leaf)]
+        rows = {values.shape[:-1].numel() for values in outputs}
+        if not self.lacks_axis and shape and rows == {shape[:-1].numel()} and self.width in (0, shape[-1]):
+            return replace(self, expression=expression, width=shape[-1])
+        if (self.lacks_axis or self.width == 1) and rows == {shape.numel()}:
+            return replace(self, expression=expression, width=1, lacks_axis=True)
         return UNTRACEABLE
 
 
@@ -199,7 +168,7 @@ class DataflowTracer(TorchDispatchMode):
 
     def _is_literal(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether an operation without numbers of the input makes new ones from none but the model's code."""
-        fresh = func.overloadpacket in SHAPE_ALONE or func.overloadpacket is aten.lift_fresh
+        fresh = func.overloadpacket in SHAPE_ALONE or func.overloadpacket is torch.ops.aten.lift_fresh
         return fresh or all(tensor in self._literals for tensor in tensors_in((args, kwargs)))
 
     def _product_reason(self, func: OpOverload, args: tuple[Any, ...]) -> str:
@@ -238,7 +207,7 @@ class DataflowTracer(TorchDispatchMode):
         first, traced = read[0] if read else None, [one for one in read if one]
         known = [one for one in traced if one.expression]
         if not known or (len(known) < len(traced) and packet not in MASKING):
-            carried = packet in SAME_NUMBERS or _is_pointwise(func)
+            carried = packet in SAME_NUMBERS or is_pointwise(func)
             one_reason = len({one.reason for one in traced}) == 1
             return traced[0] if carried and one_reason and not traced[0].expression else UNTRACEABLE
         if func._schema.is_mutable and not first and not self._is_alone(tensors[0]):
@@ -249,10 +218,10 @@ class DataflowTracer(TorchDispatchMode):
         lacks_axis = {one.lacks_axis for one in known}
         if row is None and first and packet in SAME_NUMBERS:
             return replace(first, lacks_axis=False)
-        if row is None and first and packet is aten._to_copy:
+        if row is None and first and packet is torch.ops.aten._to_copy:
             dtype = kwargs.get("dtype")
             return replace(first, expression=Operation(func, (first.expression,), {"dtype": dtype})) if dtype else first
-        if not (row or _is_pointwise(func)) or len(lacks_axis) > 1 or (row and True in lacks_axis):
+        if not (row or is_pointwise(func)) or len(lacks_axis) > 1 or (row and True in lacks_axis):
             return UNTRACEABLE
         func, given, lacks = row or (func, given, True in lacks_axis)
         arguments, keywords = positional(func, given)
@@ -349,12 +318,8 @@ def _per_unit(constant: Tensor, width: int) -> Tensor | None:
 def _untraceable_reason(func: OpOverload, read: list[Expression]) -> str:
     """At which operation the trace of linear outputs ends."""
     names = dict.fromkeys(leaf.name for one in read for leaf in leaves(one))
-    how = "with other numbers of the input" if _is_pointwise(func) else "which is not of each unit alone"
+    how = "with other numbers of the input" if is_pointwise(func) else "which is not of each unit alone"
     return f"{' and '.join(names)} through {func.overloadpacket.__name__.strip('_')}, {how}"
-
-
-def _is_pointwise(func: OpOverload) -> bool:
-    return torch.Tag.pointwise in func.tags or func.overloadpacket.__name__.rstrip("_") in POINTWISE
 
 
 def _overwritten_arguments(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:

@@ -61,8 +61,9 @@ class Operation:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Torch's operations are pickled by name."""
-        function = self.function.name() if isinstance(self.function, OpOverload) else self.function
-        return _operation, (function, self.arguments, self.keywords)
+        function: Any = self.function
+        name = function.name() if isinstance(function, OpOverload) else function  # type: ignore[no-untyped-call]
+        return _operation, (name, self.arguments, self.keywords)
 
 
 Expression = Leaf | Given | Operation
@@ -80,17 +81,14 @@ def _operation(function: str | Callable[..., Any], arguments: tuple[Any, ...], k
 def subexpressions(expression: Expression) -> list[Expression]:
     """The expression and everything it is computed from, each once, arguments before results."""
     found: dict[Expression, None] = {}
-
-    def visit(part: Expression) -> None:
-        if part in found:
-            return
-        if isinstance(part, Operation):
-            for operand in part.operands:
-                if isinstance(operand, Expression):
-                    visit(operand)
-        found[part] = None
-
-    visit(expression)
+    waiting = [expression]
+    while waiting:  # no recursion: a loop of the model may have made thousands
+        part = waiting[-1]
+        operands = part.operands if isinstance(part, Operation) else []
+        new = [one for one in reversed(operands) if isinstance(one, Expression) and one not in found]
+        waiting += new
+        if not new:
+            found[waiting.pop()] = None
     return list(found)
 
 
@@ -215,10 +213,14 @@ def without_factors(expression: Expression, is_factor: Callable[[Any], bool]) ->
     Where the rest is 0 the expression is 0 too, or NaN if a factor is not finite.
     """
     factors: list[Any] = []
+    known: dict[Operation, Any] = {}
 
     def rest(part: Any) -> Any:
-        if not isinstance(part, Operation):
-            return part
+        if isinstance(part, Operation) and part not in known:
+            known[part] = of_operation(part)
+        return known[part] if isinstance(part, Operation) else part
+
+    def of_operation(part: Operation) -> Any:
         given = part.arguments
         for kept, factor, filled in _FACTORS.get(part.name, ()):
             if is_factor(given[factor]) and (filled is None or _is_zero(given[filled])):

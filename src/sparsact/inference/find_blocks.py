@@ -263,7 +263,10 @@ def _agree(first: Block, other: Block | None, like: Tensor) -> bool:
 def _depends_on_off_units(reader: Expression, block: Block, like: Tensor) -> bool:
     """Whether an expression changes with pre-activations of units that are off; True if that is not known."""
     thresholds, start = block.activation.zero_below, block.up_rows and block.up_rows.start
-    rest, factors = without_rows(reader, like)
+    try:
+        rest, factors = without_rows(reader, like)
+    except RuntimeError:  # also of a recursion that is too deep
+        return True
     parts = [rest, *(one for one in factors if not isinstance(one, Given))]
     if any(Given in map(type, subexpressions(one)) for one in parts) or not (block.gate or thresholds is not None):
         return True
@@ -309,7 +312,7 @@ def _no_block(
     model: nn.Module, layers: Mapping[str, nn.Module], n_run: int, reasons: list[str], products: list[str]
 ) -> str:
     """Why there is no block: the need, the fact and the remedy."""
-    need = "The model must have a feed-forward block: nn.Linear, an activation, nn.Linear."
+    need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear."
     fact = f" It has {len(layers)} plain nn.Linear, {n_run} ran on the first batch, and no two are such a pair."
     left = other_forms(model)
     if left:

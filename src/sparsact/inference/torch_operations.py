@@ -1,4 +1,4 @@
-"""Operations of torch along the last axis, as operations on rows (rows, units)."""
+"""Operations of torch as the trace sees them: what they keep of a row, and those along the last axis on rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,36 @@ from torch._ops import OpOverload
 
 aten = torch.ops.aten
 
+# These return the numbers that they are given, in another shape, order of axes or memory.
+SAME_NUMBERS: Final = {
+    *(aten.view, aten._unsafe_view, aten._reshape_alias, aten.unsqueeze, aten.squeeze, aten.expand, aten.slice),
+    *(aten.permute, aten.transpose, aten.t, aten.clone, aten.detach, aten.alias, aten._reshape_copy),
+}
+# These return parts of what they are given.
+PARTS: Final = {aten.split, aten.split_with_sizes, aten.slice}
+# These keep zeros, whatever numbers of the input their other arguments are.
+MASKING: Final = {aten.mul, aten.mul_, aten.div, aten.div_, aten.masked_fill, aten.masked_fill_, aten.where}
+# Products with a matrix, which may be a parameter of a module that is no plain linear layer.
+PRODUCTS: Final = {aten.mm, aten.addmm, aten.bmm, aten.baddbmm, aten.linear, aten.matmul}
+# These are elementwise, and some of their overloads are not tagged as such, or were not before torch 2.13.
+POINTWISE: Final = {
+    "_prelu_kernel",
+    "add",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "masked_fill",
+    "mul",
+    "rsub",
+    "sub",
+    "threshold",
+    "where",
+}
+# These read only the shape of their argument.
+SHAPE_ALONE: Final = {
+    *(aten.zeros_like, aten.ones_like, aten.full_like, aten.empty_like, aten.new_zeros, aten.new_ones),
+    *(aten.new_full, aten.new_empty),
+}
 # These compute each row of (..., units) alone if ``dim`` is the last axis.
 ALONG: Final = {
     *(aten.mean, aten.sum, aten.std, aten.var, aten.amax, aten.amin, aten.max, aten.min, aten.any, aten.all),
@@ -57,3 +87,8 @@ def positional(func: OpOverload, given: Given) -> tuple[list[Any], dict[str, Any
     """Arguments by position, and those that are given by name alone."""
     named = [one.name for one in func._schema.arguments if one.kwarg_only]
     return [value for name, value in given.items() if name not in named], {name: given[name] for name in named}
+
+
+def is_pointwise(func: OpOverload) -> bool:
+    """Whether an operation is elementwise."""
+    return torch.Tag.pointwise in func.tags or func.overloadpacket.__name__.rstrip("_") in POINTWISE
