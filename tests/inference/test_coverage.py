@@ -261,6 +261,48 @@ def test_bitnet_has_a_norm_after_its_gated_squared_relu(method):
         assert choice.reason.startswith("asked for: keeps the 10 largest activations of each input")
 
 
+def gemma3n():
+    """Two layers whose gate is zero below a cutoff of each row, and one whose is not."""
+    sizes = SIZES | {"intermediate_size": [80] * 3, "num_hidden_layers": 3, "hidden_size_per_layer_input": 4}
+    config = transformers.Gemma3nTextConfig(
+        **sizes | {"hidden_size": 24, "num_key_value_heads": 1, "head_dim": 8, "laurel_rank": 3, "altup_num_inputs": 2},
+        vocab_size=11,
+        vocab_size_per_layer_input=11,
+        layer_types=["sliding_attention"] * 2 + ["full_attention"],
+        activation_sparsity_pattern=[0.9, 0.9, 0.0],
+        num_kv_shared_layers=0,
+    )
+    torch.manual_seed(5)
+    return transformers.Gemma3nForCausalLM(config).eval()
+
+
+@NEW
+@pytest.mark.parametrize("weights", ["keep", "int8"])
+def test_gemma_3n_cuts_its_gate_off_by_mean_and_deviation(weights):
+    model = gemma3n()
+    blocks = [block for block in find_blocks(model, IDS) if block.gate]
+    assert [block.exact for block in blocks] == [block.private for block in blocks] == [True, True, False]
+    assert blocks[0].activation.name == "mean, std, mul, add, sub, relu, gelu"
+    inputs, wanted = [], logits(model)
+    hooks = [
+        model.get_submodule(block.down).register_forward_pre_hook(lambda layer, args: inputs.append(args[0]))
+        for block in blocks
+    ]
+    measured = {one.name: one.density for one in sa.measure(model, IDS).blocks}
+    for hook in hooks:
+        hook.remove()
+    for block, seen in zip(blocks, inputs[-3:], strict=True):
+        assert measured[block.name] == pytest.approx(float((seen != 0).double().mean()))
+    assert max(measured[block.name] for block in blocks[:2]) < 0.2
+    sa.sparsify(model, "exact", list(IDS[:, :3].split(1)), weights=weights)
+    called = [model.get_submodule(name)._sparse for block in blocks[:2] for name in (block.up, block.down)]
+    before = [state.sparse_calls for state in called]
+    found = logits(model)
+    tolerance = {"keep": 1e-6, "int8": 0.2}[weights]
+    assert (found - wanted).norm() <= tolerance * wanted.norm()
+    assert all(state.sparse_calls > n for state, n in zip(called, before, strict=True))
+
+
 class Normed(nn.Module):
     def __init__(self, norm):
         super().__init__()
@@ -272,9 +314,10 @@ class Normed(nn.Module):
 
 def test_rows_divided_by_their_sum_and_rows_without_their_mean():
     x = torch.randn(4, 6, 3)
-    [block] = find_blocks(Normed(lambda h: h / (1 + h.sum(-1, keepdim=True))), x)
-    assert block.exact
-    assert block.activation.scaled
-    for norm in (lambda h: h - h.mean(-1, keepdim=True), lambda h: h * h.sum((1, 2), keepdim=True), nn.LayerNorm(7)):
-        with pytest.raises(ValueError, match="down reads up through"):
+    for norm in (lambda h: h / (1 + h.sum(-1, keepdim=True)), lambda h: h * h.sum((1, 2), keepdim=True)):
+        [block] = find_blocks(Normed(norm), x)
+        assert block.exact
+        assert block.activation.scaled
+    for norm in (lambda h: h - h.mean(-1, keepdim=True), nn.LayerNorm(7)):
+        with pytest.raises(ValueError, match="down reads up"):
             find_blocks(Normed(norm), x)

@@ -60,17 +60,17 @@ def changed_between(m, x):
         (changed_between, "these do not read the same input"),
         (lambda m, x: m.b(F.gelu(m.a(x)) * m.a(x)), "one layer before its activation, or two"),
         (
-            lambda m, x: m.b(F.gelu(m.a(x)) * x.sum(-1, keepdim=True)),
-            "b reads a through mul, with other numbers",
+            lambda m, x: m.b(F.gelu(m.a(x)) + x.sum(-1, keepdim=True)),
+            "b reads a through add, with other numbers",
         ),
         (lambda m, x: m.b(m.a(x).softmax(-1)), "b reads a through softmax, which is not of each unit alone"),
         (lambda m, x: m.b(F.gelu(m.a(x)).flip(-1)), "b reads a through flip, which is not of each unit alone"),
         (lambda m, x: m.b(F.gelu(m.a(x)).transpose(0, 1)), "b reads a, but it reads them in another order"),
         (
-            lambda m, x: m.b(F.gelu(m.a(x)) * torch.arange(5.0)[:, None]),
-            "b reads a through mul, with other numbers",
+            lambda m, x: m.b(F.gelu(m.a(x)) + torch.arange(5.0)[:, None]),
+            "b reads a through add, with other numbers",
         ),
-        (lambda m, x: m.b(F.gelu(m.a(x)) * torch.rand(7)), "b reads a through mul, with other numbers"),
+        (lambda m, x: m.b(F.gelu(m.a(x)) + torch.rand(7)), "b reads a through add, with other numbers"),
         (fused, "none are such"),
         (overwritten_in_part, "none are such"),
         (two_activations, "b is called 2 times and does not always read the same activations"),
@@ -84,14 +84,14 @@ def test_reasons(forward, why):
 
 
 def test_one_row_does_not_make_an_input_a_constant():
-    with pytest.raises(ValueError, match="b reads a through mul, with other numbers of the input"):
-        find_blocks(Written(lambda m, x: m.b(F.gelu(m.a(x)) * x.sum())), X[0, 0])
+    with pytest.raises(ValueError, match="b reads a through add, with other numbers of the input"):
+        find_blocks(Written(lambda m, x: m.b(F.gelu(m.a(x)) + x.sum())), X[0, 0])
 
 
 @pytest.mark.parametrize("kind", [dict, lambda items: torch.utils._pytree.OrderedDict(items)])
 def test_inputs_by_name_are_not_constants(kind):
     with pytest.raises(ValueError, match="with other numbers of the input"):
-        find_blocks(Written(lambda m, x: m.b(F.gelu(m.a(x)) * x.sum())), kind({"x": X}))
+        find_blocks(Written(lambda m, x: m.b(F.gelu(m.a(x)) + x.sum())), kind({"x": X}))
 
 
 @pytest.mark.parametrize(

@@ -104,9 +104,16 @@ def test_thresholds_of_activations(activation, zero_below, dtype):
     check_replay(model, x, block)
     if zero_below is None:
         assert block.activation.zero_below is None
-        assert not block.exact
+        assert block.exact == isinstance(activation, nn.Softshrink)  # it is 0 between two numbers
     else:
         assert torch.equal(block.activation.zero_below, torch.full((7,), zero_below, dtype=dtype))
+
+
+def test_an_operation_that_older_releases_of_torch_do_not_tag(monkeypatch):
+    """Before torch 2.13 ``leaky_relu`` was not tagged as elementwise."""
+    monkeypatch.setattr("sparsact.inference.torch_operations.torch.Tag.pointwise", None)
+    [block] = find_blocks(nn.Sequential(nn.Linear(3, 7), nn.LeakyReLU(), nn.Linear(7, 5)), X)
+    assert block.activation.name == "leaky_relu"
 
 
 def test_units_that_are_never_off_have_no_threshold():

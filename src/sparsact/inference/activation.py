@@ -5,121 +5,27 @@ An expression can be evaluated on other values: so an activation shows where it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
 
 from sparsact.inference.block import Activation
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class Leaf:
-    """One call of a linear layer: its output, (..., width); or the part of it that begins at ``start``."""
-
-    name: str
-    width: int
-    start: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class RowScale:
-    """A factor of each row, (..., 1), computed from all of its units, as by an RMS norm: zeros stay zeros."""
-
-    values: Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class Operation:
-    """An elementwise operation on expressions, constants of shape (units,) and numbers."""
-
-    function: OpOverload
-    arguments: tuple[Any, ...]
-    keywords: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """Name of the operation, the same in place and out of place."""
-        return str(self.function.overloadpacket.__name__).strip("_")
-
-    @property
-    def operands(self) -> tuple[Any, ...]:
-        """Positional and keyword arguments."""
-        return (*self.arguments, *self.keywords.values())
-
-
-Expression = Leaf | Operation
-
-
-def subexpressions(expression: Expression) -> list[Expression]:
-    """The expression and everything it is computed from, each once, arguments before results."""
-    found: dict[Expression, None] = {}
-
-    def visit(part: Expression) -> None:
-        if part in found:
-            return
-        if isinstance(part, Operation):
-            for operand in part.operands:
-                if isinstance(operand, Leaf | Operation):
-                    visit(operand)
-        found[part] = None
-
-    visit(expression)
-    return list(found)
-
-
-def leaves(expression: Expression) -> list[Leaf]:
-    """The leaves of an expression, each once, in the order in which it reads them."""
-    return [part for part in subexpressions(expression) if isinstance(part, Leaf)]
-
-
-def operands_of(expression: Expression, kind: type[T]) -> list[T]:
-    """Operands of one kind in an expression: constants (``Tensor``) or factors of rows (``RowScale``)."""
-    operations = [part for part in subexpressions(expression) if isinstance(part, Operation)]
-    return [operand for one in operations for operand in one.operands if isinstance(operand, kind)]
-
-
-def evaluate(
-    expression: Expression,
-    values: Mapping[Leaf, Tensor],
-    precision: torch.dtype | None = None,
-    *,
-    as_traced: bool = False,
-) -> Tensor:
-    """Value of an expression whose leaves have ``values``, tensors of one shape (..., units).
-
-    With ``precision``, floating-point constants and casts to other floating-point types take that type. Factors of rows
-    are 1, or with ``as_traced`` what they were, for values (rows, units) of the traced rows.
-    """
-    known: dict[Expression, Any] = dict(values.items())
-    device = next(iter(values.values())).device
-
-    def value(argument: object) -> Any:
-        if isinstance(argument, Leaf | Operation):
-            return known[argument]
-        if isinstance(argument, RowScale):
-            scale = argument.values.reshape(-1, 1) if as_traced else torch.ones_like(argument.values.flatten()[:1])
-            return scale.to(precision) if precision else scale
-        if precision and isinstance(argument, torch.dtype) and argument.is_floating_point:
-            return precision
-        if isinstance(argument, Tensor):
-            return argument.to(device, precision if argument.is_floating_point() else None)
-        return argument
-
-    for part in subexpressions(expression):
-        if isinstance(part, Operation):
-            arguments = [value(argument) for argument in part.arguments]
-            if part.function._schema.is_mutable:  # in place on its first argument, which others may still read
-                arguments[0] = arguments[0].clone()
-            known[part] = part.function(*arguments, **{name: value(given) for name, given in part.keywords.items()})
-    result: Tensor = known[expression]
-    return result
-
+from sparsact.inference.expression import (
+    Expression,
+    Given,
+    Leaf,
+    Literal,
+    Operation,
+    Program,
+    evaluate,
+    leaves,
+    operands_of,
+    subexpressions,
+    without_factors,
+)
 
 Function = Callable[[Tensor], Tensor]
 
@@ -134,81 +40,148 @@ class ReplayedActivation:
 
     expression: Expression
     switch: Leaf
-    up: Leaf | None
+    up: Leaf | None = None
     precision: torch.dtype | None = None
+    _programs: dict[tuple[torch.device, torch.dtype], Program] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, pre_activations: Tensor) -> Tensor:
-        """Activations of the same shape, in the model's type."""
-        values = {self.switch: pre_activations}
-        if self.up:
-            values[self.up] = torch.ones_like(pre_activations)
-        return evaluate(self.expression, values, self.precision)
+        """Activations of the same shape, in the model's type or in that of ``pre_activations``."""
+        z = pre_activations
+        rows = z if z.ndim == 2 else z.reshape(-1, z.shape[-1])
+        program = self._programs.get((z.device, z.dtype))
+        if program is None:
+            precision = self.precision or (None if z.dtype is self.switch.dtype else z.dtype)
+            program = self._programs[z.device, z.dtype] = Program(self.expression, z.device, precision)
+        values = [rows if source is self.switch else torch.ones_like(rows) for source in program.sources]
+        result: Tensor = program(values)[-1]
+        return result if z.ndim == 2 else result.view(z.shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without programs, which hold constants of one device."""
+        return ReplayedActivation, (self.expression, self.switch, self.up, self.precision)
 
 
-def activation(expression: Expression, like: Tensor) -> tuple[Activation, Leaf, Leaf | None]:
-    """The activation that an expression computes, the layer it is applied to, and the layer that it scales, if any.
+@dataclass(frozen=True, eq=False)
+class Switched:
+    """An expression as an activation of the layer ``switch``, times the layer ``up``, if any, times ``factors``."""
 
-    ``like`` has the type and device of pre-activations. NotAnActivation is raised if the expression mixes units, is
-    affine, or of two layers is not f(one) * the other.
+    activation: Activation
+    switch: Leaf
+    up: Leaf | None
+    factors: list[Expression]
+
+
+def switched(rest: Expression, factors: list[Expression], like: Tensor) -> Switched:
+    """The activation that an expression without ``factors``, of one layer or two, computes.
+
+    ``like`` has the type and device of pre-activations. NotAnActivation is raised if the expression is affine, mixes
+    units and is never exactly 0, or of two layers is not f(one) * the other.
     """
-    probes = _Probes(like, leaves(expression)[0].width)
-    switch, up = _roles(expression, probes)
-    f = ReplayedActivation(expression, switch, up)
-    _check_elementwise(f, probes)
-    if _is_affine(f, probes):
+    probes = Probes(like, leaves(rest)[0].width)
+    if Given in map(type, subexpressions(rest)):
+        raise NotAnActivation("what is between them depends on other numbers of the input")
+    f, up = _roles(rest, probes)
+    _check_rows(f, probes)
+    elementwise = _is_elementwise(f, probes)
+    if elementwise and _is_affine(f, probes):
         raise NotAnActivation("nothing but an affine function is between them")
-    units = 1 if all(constant.numel() == 1 for constant in operands_of(expression, Tensor)) else probes.width
-    thresholds = zero_below(lambda precision: ReplayedActivation(expression, switch, up, precision), units, like)
+    constants = [*operands_of(f.expression, Tensor), *(one.values for one in operands_of(f.expression, Literal))]
+    units = 1 if all(constant.numel() == 1 for constant in constants) else probes.width
+    thresholds = zero_below(lambda precision: replace(f, precision=precision), units, like) if elementwise else None
     if thresholds is not None:
         thresholds = thresholds.expand(probes.width).contiguous()
-    path = [part for part in subexpressions(expression) if isinstance(part, Operation) and leaves(part) == [switch]]
-    name = ", ".join(part.name for part in path if part.name != "to_copy")  # a cast changes the type alone
-    return Activation(name, f, thresholds, bool(operands_of(expression, RowScale))), switch, up
+    zeros = thresholds is None and _has_zeros(f, probes)
+    if not (elementwise or zeros):
+        raise NotAnActivation("a unit depends on others between them")
+    if thresholds is None and not zeros and any(isinstance(one, Given) and one.width > 1 for one in factors):
+        raise NotAnActivation("other numbers of the input multiply what is between them")
+    path = [one for one in subexpressions(f.expression) if isinstance(one, Operation)]
+    name = names_of(one for one in path if f.up is None or leaves(one) == [f.switch])
+    return Switched(Activation(name, f, thresholds, bool(factors), zeros), f.switch, up, factors)
+
+
+_UNNAMED: Final = {"to_copy", "getitem", "slice"}  # they change the type alone, or select
+
+
+def names_of(operations: Iterable[Operation]) -> str:
+    """Names of operations, as an activation is called after them."""
+    return ", ".join(one.name for one in operations if one.name not in _UNNAMED)
+
+
+def without_rows(expression: Expression, like: Tensor) -> tuple[Expression, list[Expression]]:
+    """An expression without what multiplies or masks whole rows of it, or comes from the input; and these factors."""
+    sources = [part for part in subexpressions(expression) if not isinstance(part, Operation)]
+    values = evaluate(expression, {one: like.new_ones(2, one.width, dtype=one.dtype) for one in sources})
+    whole = values[expression].shape[-1] > 1
+
+    def is_factor(part: object) -> bool:
+        per_row = whole and isinstance(part, Expression) and values[part].shape[-1] == 1
+        return per_row or isinstance(part, Given)
+
+    return without_factors(expression, is_factor)
 
 
 @dataclass(frozen=True)
-class _Probes:
+class Probes:
     """Fixed probe values, the same in every call."""
 
     like: Tensor
     width: int
 
-    def __call__(self, rows: int, seed: int) -> Tensor:
+    def __call__(self, rows: int, seed: int, size: float = 4.0) -> Tensor:
+        """Rows of them, normal of deviation ``size``."""
         generator = torch.Generator().manual_seed(seed)
-        return torch.randn(rows, self.width, generator=generator, dtype=torch.float64).to(self.like) * 4
+        return torch.randn(rows, self.width, generator=generator, dtype=torch.float64).mul_(size).to(self.like)
 
 
-def _roles(expression: Expression, probes: _Probes) -> tuple[Leaf, Leaf | None]:
-    """The layer that the activation is applied to, and of a gated block the other one."""
+def _roles(expression: Expression, probes: Probes) -> tuple[ReplayedActivation, Leaf | None]:
+    """The activation with the layer that it is applied to, and of a gated block the other one."""
     found = leaves(expression)
     if len(found) == 1:
-        return found[0], None
+        return ReplayedActivation(expression, found[0]), None
     for up, gate in (found, found[::-1]):
-        if _is_scaled(expression, gate, up, probes):
-            if _is_scaled(expression, up, gate, probes):
+        if f := _scaled(expression, gate, up, probes):
+            if _scaled(expression, up, gate, probes):
                 raise NotAnActivation("their product has no activation")
-            return gate, up
+            return f, up
     raise NotAnActivation("what is computed of them is not a function of one, times the other")
 
 
-def _is_scaled(expression: Expression, gate: Leaf, up: Leaf, probes: _Probes) -> bool:
-    """Whether the expression is f(gate) * up."""
+def _scaled(expression: Expression, gate: Leaf, up: Leaf, probes: Probes) -> ReplayedActivation | None:
+    """The function f of which the expression is f(gate) * up, if it is."""
+    rest, _ = without_factors(expression, lambda part: part is up)
+    f = ReplayedActivation(rest, gate) if leaves(rest) == [gate] else ReplayedActivation(expression, gate, up)
     g, u = probes(37, 1), probes(37, 2)
-    product = ReplayedActivation(expression, gate, up)(g) * u
     eps = torch.finfo(probes.like.dtype).eps
-    values = evaluate(expression, {gate: g, up: u})
-    return torch.allclose(values, product, rtol=8 * eps, atol=eps * eps, equal_nan=True)
+    values = evaluate(expression, {gate: g, up: u})[expression]
+    same = torch.allclose(values, f(g) * u, rtol=8 * eps, atol=eps * eps, equal_nan=True)
+    return f if same else None
 
 
-def _check_elementwise(f: ReplayedActivation, probes: _Probes) -> None:
-    """Changing every other unit must not change the rest."""
+def _check_rows(f: ReplayedActivation, probes: Probes) -> None:
+    """Each row must be computed alone."""
+    rows = probes(9, 6)
+    eps = torch.finfo(rows.dtype).eps  # sums of one row and of several may be rounded differently
+    several, alone = f(rows.flip(0)).flip(0), torch.cat([f(row[None]) for row in rows])
+    if not torch.allclose(several, alone, rtol=64 * eps, atol=64 * eps, equal_nan=True):
+        raise NotAnActivation("a row depends on others between them")
+
+
+def _is_elementwise(f: ReplayedActivation, probes: Probes) -> bool:
+    """Whether changing every other unit leaves the rest as it is."""
     before, after = probes(5, 3), probes(5, 4)
     after[:, ::2] = before[:, ::2]
-    if not torch.equal(f(before)[:, ::2].nan_to_num(), f(after)[:, ::2].nan_to_num()):
-        raise NotAnActivation("a unit depends on others between them")
+    return torch.equal(f(before)[:, ::2].nan_to_num(), f(after)[:, ::2].nan_to_num())
 
 
-def _is_affine(f: ReplayedActivation, probes: _Probes) -> bool:
+def _has_zeros(f: ReplayedActivation, probes: Probes) -> bool:
+    """Whether f is 0 for some units of a row at usual numbers, in 64 bits too: not by underflow."""
+    rows = probes(64, 5, 1.0)
+    zeros = (f(rows) == 0) & (replace(f, precision=torch.float64)(rows.double()) == 0)
+    return bool((zeros & ~zeros.all(-1, keepdim=True)).any())
+
+
+def _is_affine(f: ReplayedActivation, probes: Probes) -> bool:
     """Whether f(0), f(a), f(2a) and f(-a) lie on a line, for a of many magnitudes and all units."""
     steps = 10.0 ** torch.arange(-3, 4, dtype=torch.float64)[:, None].expand(-1, probes.width)
     at_0, at_a, at_2a, at_minus = (f((steps * k).to(probes.like)).double() for k in (0, 1, 2, -1))

@@ -16,7 +16,7 @@ from sparsact.inference.layer_facts import WeightRows, is_linear
 
 @dataclass(frozen=True, eq=False)
 class Activation:
-    """The elementwise function between the layers of a block, as the model computes it.
+    """The function between the layers of a block, elementwise or of each row, as the model computes it.
 
     Attributes
     ----------
@@ -27,14 +27,23 @@ class Activation:
     zero_below : Tensor of shape (units,) or None
         Thresholds t with f(z_j) = 0 for all z_j <= t_j: 0 of ReLU. None if there are none, as of GELU and SiLU.
     scaled : bool
-        Whether the model also multiplies the activations of each row by a number that depends on all of them, as an RMS
-        norm before ``down`` does (BitNet). Zeros stay, and ``function`` leaves that factor out.
+        Whether the model also multiplies the activations by a number of each row, as an RMS norm before ``down`` does
+        (BitNet), or masks them. Zeros stay, and ``function`` leaves that factor out.
+    zeros_elsewhere : bool
+        Whether it is exactly 0 where no threshold says: if a unit depends on the others of its row, as under a top-k or
+        a cutoff by mean and deviation (Gemma 3n), or is 0 above a number. Then ``function`` alone tells the units off.
     """
 
     name: str
     function: Callable[[Tensor], Tensor]
     zero_below: Tensor | None
     scaled: bool = False
+    zeros_elsewhere: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether units are exactly zero when they are off."""
+        return self.zero_below is not None or self.zeros_elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +115,7 @@ class Block:
     @property
     def exact(self) -> bool:
         """Whether units are exactly zero when they are off, so that leaving them out changes nothing."""
-        return self.up is None or self.activation.zero_below is not None
+        return self.up is None or self.activation.exact
 
     def linears(self, model: nn.Module) -> dict[str, Any]:
         """The linear layers, by role: ``down`` and, where there is one, ``up`` and ``gate``."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import getitem
 from typing import Any, Final
 
 import torch
@@ -13,38 +15,19 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode_temporarily
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from sparsact.inference.activation import Expression, Leaf, Operation, RowScale, leaves
 from sparsact.inference.batches import tensors_in
-
-aten = torch.ops.aten
-
-# These return the numbers that they are given, in another shape, order of axes or memory.
-SAME_NUMBERS: Final = {
-    *(aten.view, aten._unsafe_view, aten._reshape_alias, aten.unsqueeze, aten.squeeze, aten.expand, aten.slice),
-    *(aten.permute, aten.transpose, aten.t, aten.clone, aten.detach, aten.alias, aten._reshape_copy),
-}
-# These return parts of what they are given.
-PARTS: Final = {aten.split, aten.split_with_sizes, aten.slice}
-# These keep zeros if their second argument is a factor of each row.
-SCALING: Final = {aten.mul, aten.div}
-# These are elementwise, and some of their overloads are not tagged as such.
-POINTWISE: Final = {
-    "_prelu_kernel",
-    "add",
-    "hardswish",
-    "hardtanh",
-    "masked_fill",
-    "mul",
-    "rsub",
-    "sub",
-    "threshold",
-    "where",
-}
-# These read only the shape of their argument.
-SHAPE_ALONE: Final = {
-    *(aten.zeros_like, aten.ones_like, aten.full_like, aten.empty_like, aten.new_zeros, aten.new_ones),
-    *(aten.new_full, aten.new_empty),
-}
+from sparsact.inference.expression import Expression, Given, Leaf, Literal, Operation, Source, leaves
+from sparsact.inference.torch_operations import (
+    MASKING,
+    PARTS,
+    PRODUCTS,
+    SAME_NUMBERS,
+    SHAPE_ALONE,
+    along_units,
+    bound,
+    is_pointwise,
+    positional,
+)
 
 
 @dataclass(eq=False)
@@ -57,15 +40,27 @@ class TracedInput:
 
 @dataclass(frozen=True, eq=False)
 class Provenance:
-    """How a tensor was computed from outputs of linear layers; without expression if not elementwise, with a reason.
+    """How a tensor was computed from outputs of linear layers; without expression if not row by row, with a reason.
 
-    ``per_row`` says that it has one number for each row of such outputs.
+    ``width`` is the size of its last axis, 0 if that is not known yet; it is 1 of a tensor that lacks the last axis,
+    with one number for each row.
     """
 
     expression: Expression | None
-    origins: dict[Leaf, TracedInput]
+    origins: dict[Source, TracedInput]
     reason: str = ""
-    per_row: bool = False
+    width: int = 0
+    lacks_axis: bool = False
+
+    def settled(self, expression: Expression, output: Tensor) -> Provenance:
+        """The provenance of an output of the operation, ``UNTRACEABLE`` unless it has one row for each row."""
+        shape, outputs = output.shape, [one.values for leaf, one in self.origins.items() if isinstance(leaf, Leaf)]
+        rows = {values.shape[:-1].numel() for values in outputs}
+        if not self.lacks_axis and shape and rows == {shape[:-1].numel()} and self.width in (0, shape[-1]):
+            return replace(self, expression=expression, width=shape[-1])
+        if (self.lacks_axis or self.width == 1) and rows == {shape.numel()}:
+            return replace(self, expression=expression, width=1, lacks_axis=True)
+        return UNTRACEABLE
 
 
 UNTRACEABLE: Final = Provenance(None, {})
@@ -82,11 +77,17 @@ class DataflowTracer(TorchDispatchMode):
         Values that were read by something other than an elementwise operation.
     module_values : dict of (str, Expression) to None
         Values that modules other than plain linear layers received or returned, by the module's name.
+    products : dict of str to None
+        Parameters of modules other than plain linear layers that something was multiplied with.
     """
 
-    def __init__(self, batch: object) -> None:
+    def __init__(self, batch: object, parameters: Mapping[int, str]) -> None:
+        """``parameters`` are names by address."""
         super().__init__()  # type: ignore[no-untyped-call]
         self._provenance: Any = WeakTensorKeyDictionary()
+        self._literals: Any = WeakTensorKeyDictionary()
+        self._parameters = parameters
+        self.products: dict[str, None] = {}
         self.readers: list[Expression] = []
         self.module_values: dict[tuple[str, Expression], None] = {}
         self._paused = False
@@ -111,9 +112,10 @@ class DataflowTracer(TorchDispatchMode):
 
     def record_layer(self, name: str, source: Tensor, output: Tensor) -> None:
         """The linear layer ``name`` returned ``output`` for ``source``."""
-        leaf = Leaf(name, output.shape[-1])
+        leaf = Leaf(name, output.shape[-1], output.dtype)
         # Aliases: a record that held the tensor itself would keep it alive.
-        self._provenance[output] = Provenance(leaf, {leaf: TracedInput(source.detach(), output.detach())})
+        origin = TracedInput(source.detach(), output.detach())
+        self._provenance[output] = Provenance(leaf, {leaf: origin}, width=leaf.width)
 
     def record_module(self, name: str, values: object) -> None:
         """The module ``name`` received or returned ``values``."""
@@ -138,22 +140,44 @@ class DataflowTracer(TorchDispatchMode):
         for tensor in overwritten:
             self._keep_values_of(tensor)
         made = self._provenance_of_result(func, args, kwargs) if func.overloadpacket not in SHAPE_ALONE else None
+        literal = made is None and self._is_literal(func, args, kwargs)
         result = func(*args, **kwargs)
+        outputs = tensors_in(result)
+        written = [other for tensor in overwritten for other in self._aliases(tensor)]
+        for other in written:
+            del self._literals[other]
+        for tensor in outputs if literal else ():
+            self._literals[tensor] = True
         if made is None:
             return result
-        outputs = tensors_in(result)
         if func.overloadpacket in PARTS and self._record_halves(made, args[0], outputs):
             return result
-        if made.expression and not (len(outputs) == 1 and _has_shape_of_origins(outputs[0], made)):
-            made = UNTRACEABLE
-        if made.expression is None and (read := self._expressions(tensors_in((args, kwargs)))):
+        found = _of_outputs(made, outputs)
+        if not any(one.expression for one in found):
+            read = self._expressions(tensors_in((args, kwargs)))
             self.readers += read
-            made = Provenance(None, {}, _untraceable_reason(func, read), self._is_per_row(outputs, args))
+            reason = self._product_reason(func, args) or (_untraceable_reason(func, read) if read else made.reason)
+            found = [Provenance(None, {}, reason)] * len(outputs)
+        for other in written:
+            self._provenance[other] = UNTRACEABLE
         for tensor in overwritten:
-            self._update_views_of(tensor, made)
-        for tensor in outputs:
-            self._provenance[tensor] = made
+            self._update_views_of(tensor, found[0])
+        for tensor, one in zip(outputs, found, strict=True):
+            self._provenance[tensor] = one
         return result
+
+    def _is_literal(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether an operation without numbers of the input makes new ones from none but the model's code."""
+        fresh = func.overloadpacket in SHAPE_ALONE or func.overloadpacket is torch.ops.aten.lift_fresh
+        return fresh or all(tensor in self._literals for tensor in tensors_in((args, kwargs)))
+
+    def _product_reason(self, func: OpOverload, args: tuple[Any, ...]) -> str:
+        """That an operation is a product with a parameter that is in no plain linear layer, if it is."""
+        if func.overloadpacket not in PRODUCTS:
+            return ""
+        named = [self._parameters[_address(one)] for one in tensors_in(args) if _address(one) in self._parameters]
+        self.products |= dict.fromkeys(named)
+        return f"a product with the parameter {' and '.join(named)}" if named else ""
 
     def _record_halves(self, made: Provenance, whole: Tensor, parts: list[Tensor]) -> bool:
         """Whether parts of a tensor are halves of what one linear layer returned, such as gate and up-projection."""
@@ -168,7 +192,7 @@ class DataflowTracer(TorchDispatchMode):
                 return False
         for part in parts:
             start = int(part.storage_offset() - whole.storage_offset())
-            half = self._halves.setdefault((leaf, start), Leaf(leaf.name, part.shape[-1], start))
+            half = self._halves.setdefault((leaf, start), Leaf(leaf.name, part.shape[-1], leaf.dtype, start))
             self._provenance[part] = Provenance(half, {half: TracedInput(origin.source, part.detach())})
         return True
 
@@ -176,50 +200,75 @@ class DataflowTracer(TorchDispatchMode):
         self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Provenance | None:
         """Provenance of the result, None if it depends on no input."""
-        read = [self.provenance(tensor) for tensor in tensors_in((args, kwargs))]
+        packet, tensors = func.overloadpacket, tensors_in((args, kwargs))
+        read = [self.provenance(tensor) for tensor in tensors]
         if not any(read) and torch.Tag.nondeterministic_seeded not in func.tags:
             return None
-        first = read[0] if read else None
-        traced = [one for one in read if one]
-        if func.overloadpacket in SCALING and len(traced) == 2 and first and first.expression and read[1] is traced[1]:
-            scale = traced[1].per_row and args[1].shape == (*args[0].shape[:-1], 1)
-            if scale and not traced[1].expression:
-                scaled = Operation(func, (first.expression, RowScale(args[1].detach().clone())), {})
-                return Provenance(scaled, first.origins)
-        if not traced or not all(one.expression for one in traced) or (func._schema.is_mutable and not first):
-            carried = func.overloadpacket in SAME_NUMBERS or _is_pointwise(func)
+        first, traced = read[0] if read else None, [one for one in read if one]
+        known = [one for one in traced if one.expression]
+        if not known or (len(known) < len(traced) and packet not in MASKING):
+            carried = packet in SAME_NUMBERS or is_pointwise(func)
             one_reason = len({one.reason for one in traced}) == 1
             return traced[0] if carried and one_reason and not traced[0].expression else UNTRACEABLE
-        origins = {leaf: origin for one in traced for leaf, origin in one.origins.items()}
-        if func.overloadpacket in SAME_NUMBERS and first:
-            return Provenance(first.expression, origins)
-        if func.overloadpacket is aten._to_copy and first:
+        if func._schema.is_mutable and not first and not self._is_alone(tensors[0]):
+            return UNTRACEABLE
+        origins = {source: origin for one in known for source, origin in one.origins.items()}
+        given = bound(func, args, kwargs)
+        row = along_units(func, given)
+        lacks_axis = {one.lacks_axis for one in known}
+        if row is None and first and packet in SAME_NUMBERS:
+            return replace(first, lacks_axis=False)
+        if row is None and first and packet is torch.ops.aten._to_copy:
             dtype = kwargs.get("dtype")
-            cast = Operation(func, (first.expression,), {"dtype": dtype}) if dtype else first.expression
-            return Provenance(cast, origins)
-        if not _is_pointwise(func) or "out" in kwargs:
+            return replace(first, expression=Operation(func, (first.expression,), {"dtype": dtype})) if dtype else first
+        if not (row or is_pointwise(func)) or len(lacks_axis) > 1 or (row and True in lacks_axis):
             return UNTRACEABLE
-        width = next(iter(origins)).width
-        arguments = [self._operand(argument, width) for argument in args]
-        keywords = {name: self._operand(argument, width) for name, argument in kwargs.items()}
-        if any(operand is UNTRACEABLE for operand in (*arguments, *keywords.values())):
+        func, given, lacks = row or (func, given, True in lacks_axis)
+        arguments, keywords = positional(func, given)
+        if tensors_in(keywords):
             return UNTRACEABLE
-        return Provenance(Operation(func, tuple(arguments), keywords), origins)
+        like = max((one for one in tensors if self._expressions([one])), key=lambda one: one.ndim and one.shape[-1])
+        operand = partial(self._operand, like, origins, bool(row), packet in MASKING)
+        made = Operation(func, tuple(map(operand, arguments)), keywords)
+        if any(operand is UNTRACEABLE for operand in made.operands):
+            return UNTRACEABLE
+        return Provenance(made, origins, lacks_axis=lacks)
 
-    def _is_per_row(self, outputs: list[Tensor], args: tuple[Any, ...]) -> bool:
-        """Whether an operation made one number for each row of the values of an expression."""
-        read = next((one for one in tensors_in(args) if (found := self.provenance(one)) and found.expression), None)
-        return read is not None and len(outputs) == 1 and outputs[0].shape == (*read.shape[:-1], 1)
-
-    def _operand(self, argument: object, width: int) -> Any:
-        """An argument as an expression holds it; ``UNTRACEABLE`` if it differs between inputs."""
+    def _operand(
+        self, like: Tensor, origins: dict[Source, TracedInput], is_row: bool, is_mask: bool, argument: object
+    ) -> Any:
+        """An argument as an expression holds it; ``UNTRACEABLE`` if it differs between inputs and is no mask."""
+        if isinstance(argument, list | tuple):
+            return [self._operand(like, origins, is_row, is_mask, one) for one in argument]
         if not isinstance(argument, Tensor):
             return argument
         found = self.provenance(argument)
-        if found:
+        if found and found.expression:
             return found.expression
-        constant = _per_unit(argument, width)
-        return UNTRACEABLE if constant is None else constant
+        whole = like.ndim > 0 and not self._lacks_axis(like)
+        width = argument.shape[-1] if is_row and argument.ndim else like.shape[-1] if whole else 1
+        constant = None if found else _per_unit(argument, width)
+        if constant is not None and (whole or constant.numel() == 1):
+            return Literal(constant) if argument in self._literals else constant
+        return self._given(argument, like, origins) if whole and is_mask else UNTRACEABLE
+
+    def _given(self, tensor: Tensor, like: Tensor, origins: dict[Source, TracedInput]) -> Any:
+        """Numbers of the input, one or as many for each row of ``like``."""
+        try:
+            values = tensor.detach().expand(*like.shape[:-1], tensor.shape[-1] if tensor.ndim else 1)
+        except RuntimeError:
+            return UNTRACEABLE
+        given = Given(values.shape[-1], values.dtype)
+        origins[given] = TracedInput(values, values)
+        return given
+
+    def _lacks_axis(self, tensor: Tensor) -> bool:
+        found = self.provenance(tensor)
+        return found is not None and found.lacks_axis
+
+    def _is_alone(self, tensor: Tensor) -> bool:
+        """Whether the model's code made a tensor, and no view of it, in this call."""
+        return [one is tensor for one in self._aliases(tensor)] == [True]
 
     def _keep_values_of(self, tensor: Tensor) -> None:
         """Copy inputs and outputs of linear layers that lie in memory about to be overwritten."""
@@ -240,6 +289,19 @@ class DataflowTracer(TorchDispatchMode):
                 self._provenance[other] = made if whole else UNTRACEABLE
         self._provenance[tensor] = made
 
+    def _aliases(self, tensor: Tensor) -> list[Tensor]:
+        """Tensors that the model's code made in this call, and that share the memory of this one."""
+        return [one for one in list(self._literals) if _address(one) == _address(tensor)]
+
+
+def _of_outputs(made: Provenance, outputs: list[Tensor]) -> list[Provenance]:
+    """The provenance of each output of an operation."""
+    if made.expression is None:
+        return [made] * len(outputs)
+    if len(outputs) == 1:
+        return [made.settled(made.expression, outputs[0])]
+    return [made.settled(Operation(getitem, (made.expression, i), {}), one) for i, one in enumerate(outputs)]
+
 
 def _per_unit(constant: Tensor, width: int) -> Tensor | None:
     """A constant that broadcasts over (..., width), without axes of inputs; None if it differs between inputs."""
@@ -256,12 +318,8 @@ def _per_unit(constant: Tensor, width: int) -> Tensor | None:
 def _untraceable_reason(func: OpOverload, read: list[Expression]) -> str:
     """At which operation the trace of linear outputs ends."""
     names = dict.fromkeys(leaf.name for one in read for leaf in leaves(one))
-    how = "with other numbers of the input" if _is_pointwise(func) else "which is not of each unit alone"
+    how = "with other numbers of the input" if is_pointwise(func) else "which is not of each unit alone"
     return f"{' and '.join(names)} through {func.overloadpacket.__name__.strip('_')}, {how}"
-
-
-def _is_pointwise(func: OpOverload) -> bool:
-    return torch.Tag.pointwise in func.tags or func.overloadpacket.__name__.rstrip("_") in POINTWISE
 
 
 def _overwritten_arguments(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
@@ -276,11 +334,3 @@ def _overwritten_arguments(func: OpOverload, args: tuple[Any, ...], kwargs: dict
 def _address(tensor: Tensor) -> int:
     """Address of a tensor's storage, the same for all its views."""
     return tensor.untyped_storage().data_ptr()
-
-
-def _has_shape_of_origins(tensor: Tensor, made: Provenance) -> bool:
-    """Whether a tensor has one number for each output that it was computed from, units last."""
-    return tensor.ndim > 0 and all(
-        tensor.shape[-1] == leaf.width and tensor.numel() == origin.values.numel()
-        for leaf, origin in made.origins.items()
-    )

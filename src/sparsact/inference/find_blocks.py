@@ -11,10 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.activation import Expression, Leaf, NotAnActivation, activation, evaluate, leaves
+from sparsact.inference.activation import NotAnActivation, Probes, switched, without_rows
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, numbers_and_nonzero, uncompiled
 from sparsact.inference.block import Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
+from sparsact.inference.expression import Expression, Given, Leaf, Source, evaluate, leaves, subexpressions
 from sparsact.inference.layer_facts import LayerFacts, WeightRows, check_model, other_forms
 from sparsact.inference.sparse_linear import MAX_SHARE
 from sparsact.inference.split_experts import showing_all_experts, split_experts
@@ -85,7 +86,7 @@ def blocks_or_reason(model: nn.Module, batch: Batch) -> tuple[list[Block], str]:
         layers = {name: module for name, module in model.named_modules() if LayerFacts.of(module).is_plain}
         tracer, calls, n_run = _trace(model, layers, batch)
         blocks, reasons = _blocks(calls, tracer)
-        return blocks, "" if blocks else _no_block(model, layers, n_run, reasons)
+        return blocks, "" if blocks else _no_block(model, layers, n_run, reasons, list(tracer.products))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +96,7 @@ class TracedCall:
     down: str
     block: Block | None = None  # without a name, and not yet known whether it is private
     like: Tensor = field(default_factory=lambda: torch.empty(0))  # (0, units), in the type of pre-activations
+    factors: tuple[Expression, ...] = ()  # that the activation leaves out
     reason: str = ""
     numbers: int = 0  # that it read
     nonzero: int = 0
@@ -104,10 +106,10 @@ def _trace(
     model: nn.Module, layers: Mapping[str, nn.Module], batch: Batch
 ) -> tuple[DataflowTracer, list[TracedCall], int]:
     """One traced forward pass: the tracer, each call of a linear layer, and how many of these layers ran."""
-    tracer = DataflowTracer(batch)
-    calls: list[TracedCall] = []
     names = {module: name for name, module in model.named_modules()}
     plain, ran = set(layers.values()), set()
+    tracer = DataflowTracer(batch, _parameters_elsewhere(names, plain))
+    calls: list[TracedCall] = []
 
     def before_layer(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         with tracer.pause():
@@ -139,6 +141,17 @@ def _trace(
     return tracer, calls, len(ran)
 
 
+def _parameters_elsewhere(names: Mapping[nn.Module, str], plain: set[nn.Module]) -> dict[int, str]:
+    """Names of the parameters that no plain linear layer holds, by address."""
+    held = {one.data_ptr() for layer in plain for one in layer.parameters(recurse=False)}
+    return {
+        parameter.untyped_storage().data_ptr(): f"{name}.{key}".lstrip(".")
+        for module, name in names.items()
+        for key, parameter in module.named_parameters(recurse=False)
+        if parameter.data_ptr() not in held
+    }
+
+
 @contextmanager
 def _module_by_module() -> Iterator[None]:
     """Without compiled code, and without torch's fused path through an encoder, which calls no linear layer."""
@@ -158,31 +171,36 @@ def _traced_call(down: str, read: Tensor, tracer: DataflowTracer) -> TracedCall:
     found = tracer.provenance(read)
     if found is None or found.expression is None:
         return TracedCall(down, reason=f"{down} reads {found.reason}" if found and found.reason else "")
-    inner = leaves(found.expression)
-    names = " and ".join(dict.fromkeys(leaf.name for leaf in inner))
+    names = " and ".join(dict.fromkeys(leaf.name for leaf in leaves(found.expression)))
+    like = next(origin.values for source, origin in found.origins.items() if isinstance(source, Leaf))
     try:
-        _check_layers(found.expression, found.origins)
+        rest, factors = without_rows(found.expression, like)
+        _check_layers(rest, found.origins)
         _check_evaluation(found.expression, found.origins, read)
-        like = found.origins[inner[0]].values.new_empty(0, inner[0].width)
-        f, switch, up = activation(found.expression, like)
+        switch = leaves(rest)[0]
+        like = found.origins[switch].values.new_empty(0, switch.width)
+        one = switched(rest, factors, like)
     except NotAnActivation as error:
         return TracedCall(down, reason=f"{down} reads {names}, but {error}")
     except RuntimeError as error:  # an operation that has no form for these shapes or types
         return TracedCall(
             down, reason=f"{down} reads {names}, but what is between them is bound to this input: {error}"
         )
-    block = Block("", (up or switch).name, down, switch.name if up else None, f)
+    switch, up = one.switch, one.up
+    block = Block("", (up or switch).name, down, switch.name if up else None, one.activation)
     if up and up.start is not None and switch.start is not None:
         up_rows, gate_rows = (WeightRows(start, start + up.width) for start in (up.start, switch.start))
         block = replace(block, up_rows=up_rows, gate_rows=gate_rows)
-    return TracedCall(down, block, like)
+    return TracedCall(down, block, like, tuple(one for one in factors if not isinstance(one, Given)))
 
 
-def _check_layers(expression: Expression, origins: dict[Leaf, TracedInput]) -> None:
+def _check_layers(expression: Expression, origins: dict[Source, TracedInput]) -> None:
     """One layer, or two that read the same numbers."""
     found = leaves(expression)
     if isinstance(expression, Leaf):
         raise NotAnActivation("nothing is between them")
+    if not found or Given in map(type, subexpressions(expression)):
+        raise NotAnActivation("what is between them depends on other numbers of the input")
     if len(found) > 2 or len({(leaf.name, leaf.start) for leaf in found}) < len(found):
         raise NotAnActivation("a block has one layer before its activation, or two")
     if any(leaf.start is not None for leaf in found) and (len(found) < 2 or len({leaf.name for leaf in found}) > 1):
@@ -198,12 +216,13 @@ def _same_numbers(first: Tensor, second: Tensor) -> bool:
     return first.stride() == second.stride() or (first.is_contiguous() and second.is_contiguous())
 
 
-def _check_evaluation(expression: Expression, origins: dict[Leaf, TracedInput], read: Tensor) -> None:
+def _check_evaluation(expression: Expression, origins: dict[Source, TracedInput], read: Tensor) -> None:
     """The expression must give what the model computed."""
-    rows = (-1, read.shape[-1])
-    values = {leaf: origins[leaf].values.reshape(rows) for leaf in leaves(expression)}
-    again = evaluate(expression, values, as_traced=True)
-    again, once = again.to(read.device).double(), read.reshape(rows).double()
+    values = {source: origin.values.reshape(-1, source.width) for source, origin in origins.items()}
+    again = evaluate(expression, values)[expression]
+    again, once = again.to(read.device).double(), read.reshape(-1, read.shape[-1]).double()
+    if again.shape != once.shape or any(leaf.width != once.shape[-1] for leaf in leaves(expression)):
+        raise NotAnActivation("it has another number of units")
     rounding = 8 * torch.finfo(read.dtype).eps  # operations on vectors and on single numbers may round differently
     size = float(once.nan_to_num(0.0, 0.0, 0.0).abs().sum()) / max(once.numel(), 1)
     if not torch.allclose(again, once, rtol=rounding, atol=rounding * size, equal_nan=True):
@@ -231,7 +250,7 @@ def _blocks(calls: list[TracedCall], tracer: DataflowTracer) -> tuple[list[Block
                 why = f"{down} reads {first.up}, which is in another block already"
             elif first.exact or not few:
                 taken |= inner
-                blocks.append(_with_readers(first, inner, readers, tracer))
+                blocks.append(_with_readers(made[0], first, inner, readers, tracer))
                 continue
         elif any(one.block for one in made):
             why = f"{down} is called {len(made)} times and does not always read the same activations"
@@ -243,15 +262,20 @@ def _blocks(calls: list[TracedCall], tracer: DataflowTracer) -> tuple[list[Block
 
 
 def _with_readers(
-    block: Block, inner: set[str], readers: Mapping[str, dict[Expression, None]], tracer: DataflowTracer
+    made: TracedCall,
+    block: Block,
+    inner: set[str],
+    readers: Mapping[str, dict[Expression, None]],
+    tracer: DataflowTracer,
 ) -> Block:
-    """The block with what reads the pre-activations of ``inner``, its layers before the activation."""
-    read = dict.fromkeys(reader for name in inner for reader in readers[name])
-    private = block.exact and not any(_depends_on_off_units(one, block) for one in read)
+    """The block of a call, with what reads the pre-activations of ``inner``, its layers before the activation."""
+    read = dict.fromkeys([*(reader for name in inner for reader in readers[name]), *made.factors])
+    private = block.exact and not any(_depends_on_off_units(one, block, made.like) for one in read)
     shown_to = dict.fromkeys(
         name
         for name, value in tracer.module_values
-        if inner & {leaf.name for leaf in leaves(value)} and _depends_on_off_units(value, block)
+        if inner & {leaf.name for leaf in leaves(value)}
+        and (block.activation.zeros_elsewhere or _depends_on_off_units(value, block, made.like))
     )
     return replace(block, private=private, readers=tuple(shown_to))
 
@@ -261,27 +285,45 @@ def _agree(first: Block, other: Block | None, like: Tensor) -> bool:
     if other is None or (first.up, first.gate, first.up_rows) != (other.up, other.gate, other.up_rows):
         return False
     numbers = torch.linspace(-8, 8, 65, dtype=like.dtype, device=like.device)
-    probes = numbers[:, None].expand(-1, like.shape[-1])
+    probes = torch.cat([numbers[:, None].expand(-1, like.shape[-1]), Probes(like, like.shape[-1])(9, 7)])
     values, others = first.activation.function(probes), other.activation.function(probes)
     return torch.allclose(values, others, rtol=0.0, atol=0.0, equal_nan=True)
 
 
-def _depends_on_off_units(reader: Expression, block: Block) -> bool:
-    """Whether an expression changes with pre-activations of units that are off; False without thresholds."""
-    thresholds, up_start = block.activation.zero_below, block.up_rows and block.up_rows.start
-    if thresholds is None:
-        return False
-    found = leaves(reader)
-    ups = [leaf for leaf in found if leaf.name == block.up and (up_start is None or leaf.start == up_start)]
-    switches = [leaf for leaf in found if leaf.name == block.switch and (up_start is None or leaf.start != up_start)]
-    values = []
-    for step in (0.0, 1.0, 30.0):
-        off = torch.where(thresholds.isfinite(), thresholds - step * (1 + thresholds.abs()), 0.0).expand(2, -1)
-        given = dict.fromkeys(found, torch.ones_like(off))
-        given |= dict.fromkeys(ups, torch.full_like(off, step - 2))
-        values.append(given | dict.fromkeys(switches, off))
-    first, *rest = [evaluate(reader, given) for given in values]
-    return not all(torch.equal(first, other) for other in rest)
+def _depends_on_off_units(reader: Expression, block: Block, like: Tensor) -> bool:
+    """Whether an expression changes with pre-activations of units that are off; True if that is not known."""
+    thresholds, start = block.activation.zero_below, block.up_rows and block.up_rows.start
+    try:
+        rest, factors = without_rows(reader, like)
+    except RuntimeError:  # also of a recursion that is too deep
+        return True
+    parts = [rest, *(one for one in factors if not isinstance(one, Given))]
+    if any(Given in map(type, subexpressions(one)) for one in parts) or not (block.gate or thresholds is not None):
+        return True
+    alike: list[list[tuple[Tensor, Tensor]]] = []  # values of switch and up that differ where units are off
+    if block.gate:
+        g, u = (Probes(like, like.shape[-1])(7, seed) for seed in (8, 9))
+        alike += [[(g, u), (g, torch.where(block.activation.function(g) == 0, 1 - u, u))]]
+    if thresholds is not None:
+        below = [thresholds - step * (1 + thresholds.abs()) for step in (0.0, 1.0, 30.0)]
+        off = [torch.where(thresholds.isfinite(), one, 0.0).expand(2, -1) for one in below]
+        alike += [[(one, torch.full_like(one, i)) for i, one in enumerate(off)]]
+
+    def values(part: Expression, switch: Tensor, up: Tensor) -> Tensor:
+        given = {leaf: switch.new_ones(len(switch), leaf.width) for leaf in leaves(part)}
+        for leaf in given:
+            if leaf.name in (block.up, block.gate):
+                is_up = leaf.name == block.up and block.gate and (start is None or leaf.start == start)
+                given[leaf] = up if is_up else switch
+        result: Tensor = evaluate(part, given)[part]
+        return result
+
+    for part in filter(leaves, parts):
+        for pairs in alike:
+            first, *others = [values(part, *pair) for pair in pairs]
+            if not all(torch.equal(first, other) for other in others):
+                return True
+    return False
 
 
 def _named(blocks: list[Block]) -> list[Block]:
@@ -296,7 +338,9 @@ def _named(blocks: list[Block]) -> list[Block]:
     return named
 
 
-def _no_block(model: nn.Module, layers: Mapping[str, nn.Module], n_run: int, reasons: list[str]) -> str:
+def _no_block(
+    model: nn.Module, layers: Mapping[str, nn.Module], n_run: int, reasons: list[str], products: list[str]
+) -> str:
     """Why there is no block: the need, the fact and the remedy."""
     need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear; or "
     need += f"an nn.Linear whose input is exactly 0 at {1 - MAX_SHARE:.0%} of its places."
@@ -304,6 +348,8 @@ def _no_block(model: nn.Module, layers: Mapping[str, nn.Module], n_run: int, rea
     left = other_forms(model)
     if left:
         fact += f" Left as they are: {'; '.join(left)}."
+    if products:
+        fact += f" It also multiplies by parameters of other modules: {', '.join(products[:5])}."
     if reasons:
         fact += " Nearest: " + "; ".join(reasons[:5]) + "."
     return need + fact + " Show it inputs on which such layers run, or write those layers as plain nn.Linear."

@@ -10,10 +10,11 @@ from typing import Any, Final, Literal
 from torch import Tensor, nn
 from torch.jit import ScriptModule
 
-from sparsact.inference.activation import ReplayedActivation, operands_of
+from sparsact.inference.activation import ReplayedActivation
 from sparsact.inference.apply import Replacement
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.certified_screen import NARROW, Screen
+from sparsact.inference.expression import operands_of
 from sparsact.inference.layer_facts import WeightRows, device_type
 from sparsact.inference.selectors import (
     ActiveInputs,
@@ -121,19 +122,18 @@ def exact_replacement(
     if units is None or block.up is None:  # all pre-activations are computed
         return replacement
     layers = replacement.layers
-    thresholds = block.activation.zero_below
-    if block.up_rows is not None and block.gate_rows is not None and thresholds is not None:
+    if block.up_rows is not None and block.gate_rows is not None:
         make = block.up_rows.make(partial(FloatWeights.of, device=on))
         selector = GateThenUp(
             *units,
             screens,
             gate_rows=block.gate_rows,
             up_rows=block.up_rows,
-            thresholds=thresholds,
+            activation=block.activation.function,
             up_weights=WeightCache(make),
         )
         layers[block.up] = state(selector, rows=block.gate_rows)
-    elif block.gate is not None and thresholds is not None:
+    elif block.gate is not None:
         layers |= gated_layers(model, block, units, state, screens)
     elif screens is not None:
         layers[block.up] = state(SwitchedOn(*units, screens))
@@ -160,8 +160,7 @@ def gated_layers(
 ) -> dict[str, LayerState]:
     """States of gate and up-projection of a block whose units that are off are exactly 0: the gate tells which."""
     gate: Any = block.linears(model)["gate"]
-    thresholds: Any = block.activation.zero_below
-    memo = GateMemo(thresholds.to(gate.weight.dtype))
+    memo = GateMemo(block.activation.function)
     selectors = {block.gate: SwitchedOn(*units, screens, memo), block.up: WhereGateIsOn(*units, gate, memo)}
     return {name: state(selector) for name, selector in selectors.items() if name}
 
@@ -181,10 +180,7 @@ def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sampl
 
 
 def activation_constants(model: nn.Module, activation: Activation) -> ActivationConstants | None:
-    """The model's tensors that an activation reads; None if it reads values that are computed as the model runs.
-
-    Zeros count as literals in the model's code.
-    """
+    """The model's tensors that an activation reads; None if it reads values that are computed of them as it runs."""
     f = activation.function
     constants = operands_of(f.expression, Tensor) if isinstance(f, ReplayedActivation) else []
     modules = [module for module in model.modules() if not isinstance(module, ScriptModule)]

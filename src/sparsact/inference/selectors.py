@@ -206,15 +206,15 @@ class GateThenUp(SwitchedOn):
     ----------
     gate_rows, up_rows : WeightRows
         Of the two.
-    thresholds : Tensor of shape (units,)
-        Of the activation.
+    activation : callable
+        Of pre-activations (..., units).
     up_weights : WeightCache of WeightForm
         The form of the weights of the up-projection; the layer's state holds that of the gate's.
     """
 
     gate_rows: WeightRows
     up_rows: WeightRows
-    thresholds: Tensor
+    activation: Callable[[Tensor], Tensor]
     up_weights: WeightCache[WeightForm]
 
     def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
@@ -223,7 +223,7 @@ class GateThenUp(SwitchedOn):
         if not 0 < rows <= sparse.max_rows or self.needs_all_units(layer):
             return layer.dense(x)
         gate = self.pre_activations(layer, x, rows)
-        on = _units_on(gate, self.thresholds)
+        on = _units_on(gate, self.activation)
         up = self.up_weights.get(sparse.weight_version(layer)).rows(contiguous(x), on, rows, sparse.max_share)
         up = F.linear(x, *self.up_rows.of(layer)) if up is None else up.view(gate.shape)
         return torch.cat([gate, up] if self.gate_rows.start < self.up_rows.start else [up, gate], dim=-1)
@@ -251,9 +251,9 @@ class Readers:
         return False
 
 
-def _units_on(values: Tensor, thresholds: Tensor | float) -> Tensor:
-    """A uint8 mask of units above their threshold; a NaN counts as on, so that it propagates."""
-    return (values <= thresholds).logical_not_().view(torch.uint8)
+def _units_on(values: Tensor, activation: Callable[[Tensor], Tensor]) -> Tensor:
+    """A uint8 mask of units whose activation is not 0; a NaN counts as on, so that it propagates."""
+    return (activation(values) != 0).contiguous().view(torch.uint8)
 
 
 def has_hooks(module: nn.Module) -> bool:
@@ -278,18 +278,19 @@ class GateMemo:
 
     The gate and the up-projection of a gated block are called one after the other, in either order, with the same
     tensor, or views of it. What the one stores, the other pops; a call with another tensor finds nothing. Units are off
-    up to ``threshold`` (units,); ``up_first`` says whether the up-projection was called before the gate, last time.
+    where ``activation``, which is computed as in the model, is 0; ``up_first`` says whether the up-projection was
+    called before the gate, last time.
     """
 
-    def __init__(self, threshold: Tensor) -> None:
-        self.threshold = threshold
+    def __init__(self, activation: Callable[[Tensor], Tensor]) -> None:
+        self.activation = activation
         self.up_first = False
         self._thread = local()
 
     def activations(self, values: Tensor) -> GateActivations:
         """Pre-activations with their mask."""
         values = values.contiguous()
-        return GateActivations(values, _units_on(values, self.threshold))
+        return GateActivations(values, _units_on(values, self.activation))
 
     def store(self, x: Tensor, activations: GateActivations | None, *, by_gate: bool) -> None:
         """Keep the gate activations of ``x``, or that they are not computed yet, in place of what was stored."""
@@ -308,7 +309,7 @@ class GateMemo:
         return None if stored is None else stored[3]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"threshold": self.threshold, "up_first": self.up_first}
+        return {"activation": self.activation, "up_first": self.up_first}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _thread=local())

@@ -150,12 +150,12 @@ def count_writes(layer: nn.Module) -> None:
 
 
 class ActivationConstants:
-    """Tensors of a model that an activation reads, by module and name."""
+    """Tensors of a model that an activation reads, by module and name, and the values that it was found with."""
 
-    def __init__(self, places: list[tuple[nn.Module, str]]) -> None:
+    def __init__(self, places: list[tuple[nn.Module, str]], values: list[Tensor] | None = None) -> None:
         self._places = places
-        counted = places and not any(tensor.is_inference() for tensor in self._tensors())
-        self._version = WeightVersion(self._tensors()) if counted else None
+        self._values = [tensor.detach().clone() for tensor in self._tensors()] if values is None else values
+        self._version: WeightVersion | None = None
 
     @property
     def none(self) -> bool:
@@ -167,18 +167,23 @@ class ActivationConstants:
 
         Not known in a copy that was made in inference mode, where writes are not counted.
         """
-        if self._version is None:
-            return not self._places
+        if not self._places:
+            return True
         tensors = self._tensors()
-        recorded = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-        return not recorded and self._version.is_current(tensors)
+        if any(tensor.is_inference() or (tensor.requires_grad and torch.is_grad_enabled()) for tensor in tensors):
+            return False
+        if self._version is None:
+            pairs = zip(tensors, self._values, strict=True)
+            same = all(one.dtype is value.dtype and torch.equal(one, value.to(one.device)) for one, value in pairs)
+            self._version = WeightVersion(tensors) if same else None
+        return self._version is not None and self._version.is_current(tensors)
 
     def _tensors(self) -> list[Tensor]:
         return [tensor_at(*place) for place in self._places]
 
-    def __reduce__(self) -> tuple[type[ActivationConstants], tuple[list[tuple[nn.Module, str]]]]:
-        """A copy of a model refers to the copied tensors."""
-        return ActivationConstants, (self._places,)
+    def __reduce__(self) -> tuple[type[ActivationConstants], tuple[Any, ...]]:
+        """A copy of a model refers to the copied tensors, which may have changed before it was made."""
+        return ActivationConstants, (self._places, self._values)
 
 
 def tensor_at(module: nn.Module, name: str) -> Tensor:
