@@ -16,17 +16,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from sparsact.datasets import Encoding
-from sparsact.fit.candidate import (
-    MOST_ROWS,
-    CandidateKind,
-    Details,
-    Facts,
-    Findings,
-    Fit,
-    FitRun,
-    Targets,
-    refused_without_bits,
-)
+from sparsact.fit.candidate import CandidateKind, Details, Facts, Findings, Fit, FitRun, Targets, refused_without_bits
 from sparsact.fit.explain import constant, influences, tested_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.target_result import TargetResult
@@ -188,7 +178,7 @@ class ProcessCandidate(CandidateKind):
     process: Callable[..., CubeGPRegressor] = CubeGPRegressor
     kernels: tuple[str, ...] = KERNELS
     warps: tuple[str, ...] = tuple(WARPS)
-    most_rows: int = MOST_ROWS
+    most_rows: int = CandidateKind.most_rows
     most_dense_rows: int = MOST_DENSE_ROWS
 
     def refusal(self, facts: Facts) -> str:

@@ -11,17 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Real
-from sparsact.fit.candidate import (
-    MOST_ROWS,
-    CandidateKind,
-    Details,
-    Facts,
-    Findings,
-    Fit,
-    FitRun,
-    Targets,
-    refused_without_bits,
-)
+from sparsact.fit.candidate import CandidateKind, Details, Facts, Findings, Fit, FitRun, Targets, refused_without_bits
 from sparsact.fit.candidates.gp import gp_terms
 from sparsact.fit.explain import constant, influences
 from sparsact.fit.held_out import HeldOutScores
@@ -132,7 +122,7 @@ def fitted_latent(run: FitRun, regressor: type[LatentRegressor]) -> Fit:
 
     The latent is a polynomial or, of few rows and columns, the better of it and a Gaussian process.
     """
-    options, (X, y, folds) = run.options, run.sample.at_most(MOST_ROWS)
+    options, (X, y, folds) = run.options, run.sample.at_most(CandidateKind.most_rows)
     X = X.astype(bool)  # bits, even where all are 1
     by_tail = options.model == "auto" and not options.asks_for_measurement and has_long_tail(y)
     few = not by_tail and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
