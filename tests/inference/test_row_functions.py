@@ -262,6 +262,34 @@ def test_a_threshold_on_normalised_pre_activations_is_none_on_them():
     assert model.up._sparse.sparse_calls if hasattr(model, "up") else True
 
 
+class AcrossRows(Gated):
+    """The largest of all rows together, which one row does not show."""
+
+    def __init__(self):
+        super().__init__(self.largest)
+
+    def largest(self, z):
+        flat = z.reshape(1, -1)
+        values, places = flat.topk(K * (flat.shape[1] // S))
+        return torch.zeros_like(flat).scatter(-1, places, values).view(z.shape)
+
+
+def test_what_one_row_did_not_show_of_several():
+    torch.manual_seed(2)
+    dense = AcrossRows().eval()
+    x = torch.randn(7, D) * torch.linspace(0.1, 3, 7)[:, None]
+    [block] = find_blocks(dense, x[:1])
+    assert block.activation.of_one_row
+    model = sa.sparsify(deepcopy(dense), "exact", x[:1])
+    for rows in (x[:1], x[:3], x):
+        check_equal(model, dense, rows)
+    with pytest.raises(ValueError, match="no two are such a pair"):
+        find_blocks(dense, x)
+    axis = Gated(lambda z: F.relu(z - z.mean(1, keepdim=True))).eval()  # of units or of tokens
+    with pytest.raises(ValueError, match="no two are such a pair"):
+        find_blocks(axis, x)
+
+
 def test_what_else_reads_the_up_projection_of_a_row_function_keeps_it_whole():
     def forward(m, x):
         z = m.a(x)

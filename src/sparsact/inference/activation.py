@@ -71,8 +71,8 @@ class Switched:
     factors: list[Expression]
 
 
-def switched(rest: Expression, factors: list[Expression], like: Tensor) -> Switched:
-    """The activation that an expression without ``factors``, of one layer or two, computes.
+def switched(rest: Expression, factors: list[Expression], like: Tensor, n_rows: int) -> Switched:
+    """The activation that an expression without ``factors``, of one layer or two and so many rows, computes.
 
     ``like`` has the type and device of pre-activations. NotAnActivation is raised if the expression is affine, mixes
     units and is never exactly 0, or of two layers is not f(one) * the other.
@@ -97,7 +97,8 @@ def switched(rest: Expression, factors: list[Expression], like: Tensor) -> Switc
         raise NotAnActivation("other numbers of the input multiply what is between them")
     path = [one for one in subexpressions(f.expression) if isinstance(one, Operation)]
     name = names_of(one for one in path if f.up is None or leaves(one) == [f.switch])
-    return Switched(Activation(name, f, thresholds, bool(factors), zeros), f.switch, up, factors)
+    mixes = not elementwise and n_rows < 2
+    return Switched(Activation(name, f, thresholds, bool(factors), zeros, mixes), f.switch, up, factors)
 
 
 _UNNAMED: Final = {"to_copy", "getitem", "slice"}  # they change the type alone, or select

@@ -32,6 +32,8 @@ class Activation:
     zeros_elsewhere : bool
         Whether it is exactly 0 where no threshold says: if a unit depends on the others of its row, as under a top-k or
         a cutoff by mean and deviation (Gemma 3n), or is 0 above a number. Then ``function`` alone tells the units off.
+    of_one_row : bool
+        Whether ``function`` mixes units and was seen for one row alone: of several rows it may mix these too.
     """
 
     name: str
@@ -39,6 +41,13 @@ class Activation:
     zero_below: Tensor | None
     scaled: bool = False
     zeros_elsewhere: bool = False
+    of_one_row: bool = False
+
+    def units_on(self, values: Tensor) -> Tensor:
+        """A uint8 mask of units that may not be 0; a NaN counts as on, so that it propagates."""
+        if self.of_one_row and values.numel() > values.shape[-1]:
+            return torch.ones_like(values, dtype=torch.uint8)
+        return (self.function(values) != 0).contiguous().view(torch.uint8)
 
     @property
     def exact(self) -> bool:

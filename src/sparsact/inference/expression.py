@@ -154,7 +154,8 @@ class Program:
         if isinstance(operand, Expression):
             return _Place(self._places[operand])
         if isinstance(operand, list | tuple):
-            return _Place(self._step(_listed, [self._operand(one, of_rows) for one in operand]))
+            given = [self._operand(one, of_rows) for one in operand]
+            return _Place(self._step(_listed, given)) if _Place in map(type, given) else given
         constant = self._constant(operand)
         if of_rows and isinstance(constant, Tensor):
             return _Place(self._step(_expanded, [constant, _Place(0)]))

@@ -28,7 +28,9 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     :math:`V f(W x + b) + c`, or three, :math:`V (f(G x + a) \odot (W x + b)) + c`, of which the first two may be the
     halves of one layer's output. It is found by what the model computes: from which layers' outputs, and
     by which operations, the input of a linear layer was made. Names and classes of modules play no part. The operations
-    found are evaluated on other numbers, to check that they are an activation and to find where it is 0.
+    found are evaluated on other numbers, to check that they are an activation and to find where it is 0. They may be
+    elementwise, a batch norm in evaluation mode included, or along the units, which then must leave some exactly 0: a
+    top-k, or a cutoff by mean and deviation. Factors and masks that the model multiplies with besides are left out.
 
     A layer that ends no such block is one alone, without ``up``, if at most 40 % of its input on the first batch is not
     exactly 0, wherever the zeros come from: up to there the columns of the other inputs are read faster than all.
@@ -179,7 +181,7 @@ def _traced_call(down: str, read: Tensor, tracer: DataflowTracer) -> TracedCall:
         _check_evaluation(found.expression, found.origins, read)
         switch = leaves(rest)[0]
         like = found.origins[switch].values.new_empty(0, switch.width)
-        one = switched(rest, factors, like)
+        one = switched(rest, factors, like, read.shape[:-1].numel())
     except NotAnActivation as error:
         return TracedCall(down, reason=f"{down} reads {names}, but {error}")
     except RuntimeError as error:  # an operation that has no form for these shapes or types

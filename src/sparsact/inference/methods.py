@@ -129,7 +129,7 @@ def exact_replacement(
             screens,
             gate_rows=block.gate_rows,
             up_rows=block.up_rows,
-            activation=block.activation.function,
+            activation=block.activation,
             up_weights=WeightCache(make),
         )
         layers[block.up] = state(selector, rows=block.gate_rows)
@@ -160,7 +160,7 @@ def gated_layers(
 ) -> dict[str, LayerState]:
     """States of gate and up-projection of a block whose units that are off are exactly 0: the gate tells which."""
     gate: Any = block.linears(model)["gate"]
-    memo = GateMemo(block.activation.function)
+    memo = GateMemo(block.activation)
     selectors = {block.gate: SwitchedOn(*units, screens, memo), block.up: WhereGateIsOn(*units, gate, memo)}
     return {name: state(selector) for name, selector in selectors.items() if name}
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from torch.nn.modules import module as global_hooks
 
+from sparsact.inference.block import Activation
 from sparsact.inference.certified_screen import Screen
 from sparsact.inference.layer_facts import WeightRows
 from sparsact.inference.sparse_linear import Selector, SparseLinear, contiguous
@@ -206,15 +207,14 @@ class GateThenUp(SwitchedOn):
     ----------
     gate_rows, up_rows : WeightRows
         Of the two.
-    activation : callable
-        Of pre-activations (..., units).
+    activation : Activation
     up_weights : WeightCache of WeightForm
         The form of the weights of the up-projection; the layer's state holds that of the gate's.
     """
 
     gate_rows: WeightRows
     up_rows: WeightRows
-    activation: Callable[[Tensor], Tensor]
+    activation: Activation
     up_weights: WeightCache[WeightForm]
 
     def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
@@ -223,7 +223,7 @@ class GateThenUp(SwitchedOn):
         if not 0 < rows <= sparse.max_rows or self.needs_all_units(layer):
             return layer.dense(x)
         gate = self.pre_activations(layer, x, rows)
-        on = _units_on(gate, self.activation)
+        on = self.activation.units_on(gate)
         up = self.up_weights.get(sparse.weight_version(layer)).rows(contiguous(x), on, rows, sparse.max_share)
         up = F.linear(x, *self.up_rows.of(layer)) if up is None else up.view(gate.shape)
         return torch.cat([gate, up] if self.gate_rows.start < self.up_rows.start else [up, gate], dim=-1)
@@ -249,11 +249,6 @@ class Readers:
             if parent._modules.get(name) is not module or module._forward_hooks or module._forward_pre_hooks:
                 return True
         return False
-
-
-def _units_on(values: Tensor, activation: Callable[[Tensor], Tensor]) -> Tensor:
-    """A uint8 mask of units whose activation is not 0; a NaN counts as on, so that it propagates."""
-    return (activation(values) != 0).contiguous().view(torch.uint8)
 
 
 def has_hooks(module: nn.Module) -> bool:
@@ -282,7 +277,7 @@ class GateMemo:
     called before the gate, last time.
     """
 
-    def __init__(self, activation: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, activation: Activation) -> None:
         self.activation = activation
         self.up_first = False
         self._thread = local()
@@ -290,7 +285,7 @@ class GateMemo:
     def activations(self, values: Tensor) -> GateActivations:
         """Pre-activations with their mask."""
         values = values.contiguous()
-        return GateActivations(values, _units_on(values, self.activation))
+        return GateActivations(values, self.activation.units_on(values))
 
     def store(self, x: Tensor, activations: GateActivations | None, *, by_gate: bool) -> None:
         """Keep the gate activations of ``x``, or that they are not computed yet, in place of what was stored."""

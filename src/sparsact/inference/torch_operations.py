@@ -47,6 +47,8 @@ ALONG: Final = {
     *(aten.linalg_vector_norm, aten.topk, aten.sort, aten.kthvalue, aten.cumsum, aten.gather, aten.scatter),
     *(aten.scatter_, aten.slice, aten.select, aten.cat),
 }
+# These count the axis from the front where an index in the code counts from the end.
+INDEXING: Final = {aten.slice, aten.select}
 # These are affine for each column of (rows, units) in evaluation mode.
 BATCH_NORMS: Final = {aten.native_batch_norm, aten._native_batch_norm_legit_no_training}
 
@@ -65,13 +67,15 @@ def along_units(func: OpOverload, given: Given) -> tuple[OpOverload, Given, bool
         return None
     dim = given["dim"]
     axes = dim if isinstance(dim, list | tuple) else [dim]
-    if None in axes or [axis % max(1, source.ndim) for axis in axes] != [source.ndim - 1]:
+    if func.overloadpacket in INDEXING:
+        axes = [axis - source.ndim if axis > 0 else axis for axis in axes]
+    if axes != [-1]:  # an axis counted from the front is another one in inputs of more axes
         return None
     lacks_axis = not given.get("keepdim", True) or func.overloadpacket is aten.select
     changed = given | {"dim": [-1] if axes is dim else -1}
     if "keepdim" in given:
         changed["keepdim"] = True
-    if func.overloadpacket is aten.select:
+    if func.overloadpacket is aten.select:  # a slice keeps the axis
         start = changed.pop("index")
         return aten.slice.Tensor, changed | {"start": start, "end": start + 1 or sys.maxsize, "step": 1}, True
     return func, changed, lacks_axis
