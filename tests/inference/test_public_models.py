@@ -74,7 +74,7 @@ def floats(model, shown):
 
 
 class GatedAutoencoder(torch.nn.Module):
-    """Units are on where one affine function of W x is positive, and have the positive part of another as their size."""
+    """A unit is on where one affine function of W x is positive; its size is the positive part of another."""
 
     def __init__(self, d=7, units=40):
         super().__init__()
