@@ -65,6 +65,7 @@ def test_outputs_are_those_of_the_dense_model_and_no_weights_crash(family):
             error = row_errors(before, after)[0]
             assert error < (2e-6 if weights == "keep" else math.inf), (method, weights)
             assert plan_of(model).choices
+            assert not any("sparse already" in one for one in plan_of(model).left_dense)
             densify(model)
         assert row_errors(before, floats(model, shown))[0] == 0
 
