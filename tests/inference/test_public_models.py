@@ -32,7 +32,7 @@ REFUSALS = "must have a feed-forward block|applies to none of the"
 
 
 def families(known=()):
-    """All families as parameters: those of ``make test`` first, the rest in ``make test-grids``."""
+    """All families as parameters: a few in ``make test``, the rest in ``make test-grids``."""
     for one in ARCHITECTURES:
         marks = [] if one.name in QUICK else [pytest.mark.grid]
         marks += [pytest.mark.xfail(reason=known[one.name], strict=True)] if one.name in known else []
