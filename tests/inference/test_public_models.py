@@ -32,7 +32,7 @@ REFUSALS = "must have a feed-forward block|applies to none of the"
 
 
 def families(known=()):
-    """All families as parameters: those of ``make test`` first, the rest in ``make test-grids``."""
+    """All families as parameters: a few in ``make test``, the rest in ``make test-grids``."""
     for one in ARCHITECTURES:
         marks = [] if one.name in QUICK else [pytest.mark.grid]
         marks += [pytest.mark.xfail(reason=known[one.name], strict=True)] if one.name in known else []
@@ -65,6 +65,7 @@ def test_outputs_are_those_of_the_dense_model_and_no_weights_crash(family):
             error = row_errors(before, after)[0]
             assert error < (2e-6 if weights == "keep" else math.inf), (method, weights)
             assert plan_of(model).choices
+            assert not any("sparse already" in one for one in plan_of(model).left_dense)
             densify(model)
         assert row_errors(before, floats(model, shown))[0] == 0
 
@@ -74,7 +75,7 @@ def floats(model, shown):
 
 
 class GatedAutoencoder(torch.nn.Module):
-    """Units are on where one affine function of W x is positive; the positive part of another is their size."""
+    """A unit is on where one affine function of W x is positive; its size is the positive part of another."""
 
     def __init__(self, d=7, units=40):
         super().__init__()

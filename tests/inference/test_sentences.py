@@ -14,6 +14,7 @@ from torch import nn
 
 import sparsact as sa
 from sparsact.inference import find_blocks, measure, plan_of, sparsify
+from sparsact.inference.comparison import speed
 from sparsact.inference.layer_facts import LayerFacts, other_forms
 from sparsact.inference.output_error import row_errors
 
@@ -186,3 +187,20 @@ def test_headings_have_units_and_the_whole_model_one_figure():
     best = max(found.bound("exact"), found.bound("certified"))
     assert whole.startswith(f"whole model: at most {best:.2f} times as fast, by certified (")
     assert whole.split(" (")[0] in found._repr_html_()
+
+
+def test_a_sparse_model_is_said_to_be_sparse_already():
+    model, x = sparsify(plain(), "exact", rows(64, plain())), rows(4, plain())
+    with pytest.raises(ValueError, match=r"is sparse already: call sparsact\.densify\(model\) first"):
+        measure(model, x)
+    sparsify(model, "exact", x, weights="int8", keep_weights=False)
+    with pytest.raises(ValueError, match="float weights, which were dropped: sparsify with keep_weights=True"):
+        speed(model, [x])
+
+
+def test_a_forward_bound_to_another_module_is_its_own():
+    layer = nn.Linear(3, 4)
+    layer.forward = nn.Linear(3, 4).forward
+    assert not LayerFacts.of(layer).is_plain
+    layer.forward = type(layer).forward.__get__(layer)
+    assert LayerFacts.of(layer).is_plain

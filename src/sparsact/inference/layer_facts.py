@@ -136,7 +136,7 @@ class LayerFacts:
         """Why the weights that the module holds itself form no block; empty if they may, or are none."""
         if self.role == "routed":
             return f"{self.kind} has a router and computes only the units that it chooses already"
-        if self.kind.startswith("sparsact.inference."):
+        if self.role == "linear" and self.kind.startswith("sparsact.inference."):
             return f"{self.kind} is sparse already: call sparsact.densify(model) first"
         if self.role == "experts":
             return f"{self.kind} keeps all experts in one parameter per projection; sparsify splits what it knows"
@@ -195,7 +195,7 @@ def _role(module: nn.Module) -> Role:
 def _has_forward_of_class(module: nn.Module) -> bool:
     """Whether no other forward was put in its place; accelerate leaves that of the class there, bound, when it goes."""
     own = vars(module).get("forward")
-    return own is None or (isinstance(own, MethodType) and own.__func__ is type(module).forward)
+    return own is None or bool(own == MethodType(type(module).forward, module))
 
 
 def _is_chain(one: torch.Size, other: torch.Size) -> bool:

@@ -160,7 +160,7 @@ class Plan:
     output_error, worst_output_error : float
         Error, by quantisation, of the logits that the model returns for the batches shown, or of all tensors if it
         names none so: the root mean square over their rows (tokens) and the largest of a row, both relative to the root
-        mean square of the rows of the float model. See :func:`~sparsact.inference.output_error.row_errors`.
+        mean square of the rows of the float model.
     """
 
     choices: tuple[BlockPlan, ...]
