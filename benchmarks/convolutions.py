@@ -53,7 +53,7 @@ class Residual(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The block's output."""
         y: Tensor = self.relu(self.norms[0](self.first(x)))
-        return self.relu(self.norms[1](self.second(y)) + self.shortcut(x))  # type: ignore[no-any-return] # a module's
+        return self.relu(self.norms[1](self.second(y)) + self.shortcut(x))
 
 
 class ResNet(nn.Module):

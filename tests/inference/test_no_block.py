@@ -163,6 +163,7 @@ def test_two_blocks_do_not_share_their_first_layer(shift, alone):
             h = F.relu(self.trunk(x))
             return self.policy(h), self.value(h)
 
+    torch.manual_seed(0)
     block, *others = find_blocks(TwoHeads(), X)
     assert (block.up, block.down, block.private) == ("trunk", "policy", True)
     assert [(one.up, one.down) for one in others] == alone

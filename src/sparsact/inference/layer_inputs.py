@@ -64,7 +64,7 @@ class LayerInputs:
             (self.nonzero == self.numbers, "its input has no exact zeros"),
             (self.density > MAX_SHARE, f"more than {MAX_SHARE:.0%} of its input is not 0"),
             (bool(kept), kept),
-            (True, f"more than {MAX_SHARE:.0%} of its input was not 0 in the first batch"),
+            (True, "no block that was given, or found on the first batch, has it"),
         )
         share = bytes_read(layer) / (model_bytes or 1)
         return LayerMeasurement(name, type(layer).__name__, self.density, share, block, reason)
