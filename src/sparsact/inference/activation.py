@@ -5,7 +5,7 @@ An expression can be evaluated on other values: so an activation shows where it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from sparsact.inference.expression import (
     Leaf,
     Literal,
     Operation,
-    Program,
+    RowProgram,
     evaluate,
     leaves,
     operands_of,
@@ -42,7 +42,7 @@ class ReplayedActivation:
     switch: Leaf
     up: Leaf | None = None
     precision: torch.dtype | None = None
-    _programs: dict[tuple[torch.device, torch.dtype], Program] = field(default_factory=dict, init=False, repr=False)
+    _programs: dict[tuple[torch.device, torch.dtype], RowProgram] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, pre_activations: Tensor) -> Tensor:
         """Activations of the same shape, in the model's type or in that of ``pre_activations``."""
@@ -51,7 +51,7 @@ class ReplayedActivation:
         program = self._programs.get((z.device, z.dtype))
         if program is None:
             precision = self.precision or (None if z.dtype is self.switch.dtype else z.dtype)
-            program = self._programs[z.device, z.dtype] = Program(self.expression, z.device, precision)
+            program = self._programs[z.device, z.dtype] = RowProgram(self.expression, z.device, precision)
         values = [rows if source is self.switch else torch.ones_like(rows) for source in program.sources]
         result: Tensor = program(values)[-1]
         return result if z.ndim == 2 else result.view(z.shape)
@@ -61,18 +61,10 @@ class ReplayedActivation:
         return ReplayedActivation, (self.expression, self.switch, self.up, self.precision)
 
 
-@dataclass(frozen=True, eq=False)
-class Switched:
-    """An expression as an activation of the layer ``switch``, times the layer ``up``, if any, times ``factors``."""
-
-    activation: Activation
-    switch: Leaf
-    up: Leaf | None
-    factors: list[Expression]
-
-
-def switched(rest: Expression, factors: list[Expression], like: Tensor, n_rows: int) -> Switched:
-    """The activation that an expression without ``factors``, of one layer or two and so many rows, computes.
+def activation(
+    rest: Expression, factors: list[Expression], like: Tensor, n_rows: int
+) -> tuple[Activation, Leaf, Leaf | None]:
+    """The activation that an expression without ``factors`` computes, of which layer, and the layer that it scales.
 
     ``like`` has the type and device of pre-activations. NotAnActivation is raised if the expression is affine, mixes
     units and is never exactly 0, or of two layers is not f(one) * the other.
@@ -96,17 +88,13 @@ def switched(rest: Expression, factors: list[Expression], like: Tensor, n_rows: 
     if thresholds is None and not zeros and any(isinstance(one, Given) and one.width > 1 for one in factors):
         raise NotAnActivation("other numbers of the input multiply what is between them")
     path = [one for one in subexpressions(f.expression) if isinstance(one, Operation)]
-    name = names_of(one for one in path if f.up is None or leaves(one) == [f.switch])
+    named = [one.name for one in path if f.up is None or leaves(one) == [f.switch]]
+    name = ", ".join(one for one in named if one not in _UNNAMED)
     mixes = not elementwise and n_rows < 2
-    return Switched(Activation(name, f, thresholds, bool(factors), zeros, mixes), f.switch, up, factors)
+    return Activation(name, f, thresholds, bool(factors), zeros, mixes), f.switch, up
 
 
 _UNNAMED: Final = {"to_copy", "getitem", "slice"}  # they change the type alone, or select
-
-
-def names_of(operations: Iterable[Operation]) -> str:
-    """Names of operations, as an activation is called after them."""
-    return ", ".join(one.name for one in operations if one.name not in _UNNAMED)
 
 
 def without_rows(expression: Expression, like: Tensor) -> tuple[Expression, list[Expression]]:

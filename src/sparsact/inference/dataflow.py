@@ -210,7 +210,7 @@ class DataflowTracer(TorchDispatchMode):
             carried = packet in SAME_NUMBERS or is_pointwise(func)
             one_reason = len({one.reason for one in traced}) == 1
             return traced[0] if carried and one_reason and not traced[0].expression else UNTRACEABLE
-        if func._schema.is_mutable and not first and not self._is_alone(tensors[0]):
+        if func._schema.is_mutable and not first and [one is tensors[0] for one in self._aliases(tensors[0])] != [True]:
             return UNTRACEABLE
         origins = {source: origin for one in known for source, origin in one.origins.items()}
         given = bound(func, args, kwargs)
@@ -245,7 +245,8 @@ class DataflowTracer(TorchDispatchMode):
         found = self.provenance(argument)
         if found and found.expression:
             return found.expression
-        whole = like.ndim > 0 and not self._lacks_axis(like)
+        of_like = self.provenance(like)
+        whole = like.ndim > 0 and not (of_like and of_like.lacks_axis)
         width = argument.shape[-1] if is_row and argument.ndim else like.shape[-1] if whole else 1
         constant = None if found else _per_unit(argument, width)
         if constant is not None and (whole or constant.numel() == 1):
@@ -261,14 +262,6 @@ class DataflowTracer(TorchDispatchMode):
         given = Given(values.shape[-1], values.dtype)
         origins[given] = TracedInput(values, values)
         return given
-
-    def _lacks_axis(self, tensor: Tensor) -> bool:
-        found = self.provenance(tensor)
-        return found is not None and found.lacks_axis
-
-    def _is_alone(self, tensor: Tensor) -> bool:
-        """Whether the model's code made a tensor, and no view of it, in this call."""
-        return [one is tensor for one in self._aliases(tensor)] == [True]
 
     def _keep_values_of(self, tensor: Tensor) -> None:
         """Copy inputs and outputs of linear layers that lie in memory about to be overwritten."""

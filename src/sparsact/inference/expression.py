@@ -103,7 +103,7 @@ def operands_of(expression: Expression, kind: type[T]) -> list[T]:
     return [operand for one in operations for operand in one.operands if isinstance(operand, kind)]
 
 
-class Program:
+class RowProgram:
     """An expression, made ready to be evaluated many times on one device.
 
     With ``precision``, floating-point constants and casts to other floating-point types take that type.
@@ -196,7 +196,7 @@ def _expanded(constant: Tensor, source: Tensor) -> Tensor:
 
 def evaluate(expression: Expression, values: Mapping[Any, Tensor]) -> dict[Expression, Any]:
     """Values of an expression and of its parts, (rows, units) each, for such values of its sources."""
-    return Program(expression, next(iter(values.values())).device).by_part(values)
+    return RowProgram(expression, next(iter(values.values())).device).by_part(values)
 
 
 # Arguments of an operation: what stays 0 where it is, the factor or mask, and what the mask fills in, which must be 0.

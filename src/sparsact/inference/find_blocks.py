@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.activation import NotAnActivation, Probes, switched, without_rows
+from sparsact.inference.activation import NotAnActivation, Probes, activation, without_rows
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, numbers_and_nonzero, uncompiled
 from sparsact.inference.block import Block
 from sparsact.inference.dataflow import DataflowTracer, TracedInput
@@ -181,15 +181,14 @@ def _traced_call(down: str, read: Tensor, tracer: DataflowTracer) -> TracedCall:
         _check_evaluation(found.expression, found.origins, read)
         switch = leaves(rest)[0]
         like = found.origins[switch].values.new_empty(0, switch.width)
-        one = switched(rest, factors, like, read.shape[:-1].numel())
+        f, switch, up = activation(rest, factors, like, read.shape[:-1].numel())
     except NotAnActivation as error:
         return TracedCall(down, reason=f"{down} reads {names}, but {error}")
     except RuntimeError as error:  # an operation that has no form for these shapes or types
         return TracedCall(
             down, reason=f"{down} reads {names}, but what is between them is bound to this input: {error}"
         )
-    switch, up = one.switch, one.up
-    block = Block("", (up or switch).name, down, switch.name if up else None, one.activation)
+    block = Block("", (up or switch).name, down, switch.name if up else None, f)
     if up and up.start is not None and switch.start is not None:
         up_rows, gate_rows = (WeightRows(start, start + up.width) for start in (up.start, switch.start))
         block = replace(block, up_rows=up_rows, gate_rows=gate_rows)
