@@ -179,7 +179,7 @@ def test_a_model_without_a_block_has_its_layers_listed(capsys, folder):
     assert [layer["density"] for layer in told["layers"]] == [1.0]
     page = (folder / "page.html").read_text()
     assert "Layers in no block" in page
-    assert "its input has no exact zeros" in page
+    assert "the input has no exact zeros" in page
     assert "<figure" not in page
 
 

@@ -61,8 +61,8 @@ class LayerInputs:
         reason = first_reason(
             (block is not None, ""),
             (not self.numbers, kept or "no call shown reached it"),
-            (self.nonzero == self.numbers, "its input has no exact zeros"),
-            (self.density > MAX_SHARE, f"more than {MAX_SHARE:.0%} of its input is not 0"),
+            (self.nonzero == self.numbers, "the input has no exact zeros"),
+            (self.density > MAX_SHARE, f"more than {MAX_SHARE:.0%} of the input is not 0"),
             (bool(kept), kept),
             (True, "no block that was given, or found on the first batch, has it"),
         )
