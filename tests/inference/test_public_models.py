@@ -19,27 +19,17 @@ from sparsact.inference.output_error import row_errors
 pytest.importorskip("transformers", minversion="5.0")
 
 QUICK = {"OPT, Galactica", "T5", "BitNet b1.58", "GPT-2 with ReLU", "GPT-2", "Decision Transformer"}
-# Whose zeros `measure` does not see yet.
-UNSEEN = {
-    "Falcon: ReluFalcon": "layers of a class of its own",
-    "Gemma 3n": "its cutoff depends on the row",
-    "MaskFormer": "convolutions, and zeros of attention",
-    **dict.fromkeys(("DETR", "Conditional DETR", "Table Transformer"), "convolutions, and queries that begin as zeros"),
-    **dict.fromkeys(("Deformable DETR", "ResNet", "RegNet", "MobileNet V1", "MobileNet V2"), "convolutions"),
-    **dict.fromkeys(("VITS, MMS-TTS", "SegFormer"), "convolutions"),
-}
 REFUSALS = "must have a feed-forward block|applies to none of the"
 
 
-def families(known=()):
+def families():
     """All families as parameters: a few in ``make test``, the rest in ``make test-grids``."""
     for one in ARCHITECTURES:
         marks = [] if one.name in QUICK else [pytest.mark.grid]
-        marks += [pytest.mark.xfail(reason=known[one.name], strict=True)] if one.name in known else []
         yield pytest.param(one, marks=marks, id=one.name if not one.is_dense else f"{one.name}, dense")
 
 
-@pytest.mark.parametrize("family", families(UNSEEN))
+@pytest.mark.parametrize("family", families())
 def test_measure_sees_the_zeros_that_hooks_count(family):
     for density in DENSITIES[:1] if family.is_dense else DENSITIES:
         survey = Survey.of(family, density)
@@ -103,7 +93,7 @@ def test_gated_autoencoders_run_under_every_kind_of_weights(method, weights):
 
 
 class Heads(torch.nn.Module):
-    """Three layers in a row, as the boxes of DETR: the second block shares a layer with the first, and stays dense."""
+    """Three layers in a row, as the boxes of DETR: the second block shares a layer with the first."""
 
     def __init__(self):
         super().__init__()
@@ -117,8 +107,8 @@ class Heads(torch.nn.Module):
 
 @pytest.mark.parametrize("weights", ["int8", "int4"])
 @pytest.mark.parametrize("keep_weights", [True, False])
-def test_layers_of_a_block_that_stays_dense_are_quantised_too(weights, keep_weights):
+def test_layers_of_blocks_that_share_one_are_quantised(weights, keep_weights):
     model, x = Heads().eval(), torch.randn(9, 7)
     plan = plan_of(sparsify(model, "exact", x, weights=weights, keep_weights=keep_weights))
-    assert [choice.method for choice in plan.choices] == ["exact", "dense"]
+    assert [choice.method for choice in plan.choices] == ["exact", "exact"]
     assert [(one.layer, one.reason) for one in plan.layers] == [(f"layers.{i}", "") for i in range(3)]
