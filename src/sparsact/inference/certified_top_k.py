@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact import kernels
 from sparsact.inference.certified_screen import NARROW, Screen
 from sparsact.inference.compiled import is_being_traced
 from sparsact.inference.int8_copy import ROUND_UP
@@ -151,9 +150,7 @@ class BoundedOutputs:
             screen = replace(made, R=torch.maximum(made.R, ROUND_UP * SMALLEST_REST * norms(made)))
         self.screen = screen
         added = None if bias is None else as_array(bias)
-        with kernels.using("reference"):  # until the native kernel is there
-            reference = replace(screen).kernel
-        self.kernel = largest_outputs(reference, as_array(weight), added, widening(screen, weight, bias))
+        self.kernel = largest_outputs(screen.kernel, as_array(weight), added, widening(screen, weight, bias))
 
     def top_k(self, x: Tensor, k: int) -> TopK:
         """The k largest outputs of contiguous rows x (m, d); the first index is -1 where nothing is known of a row."""

@@ -5,7 +5,7 @@ The bounds, and their proof, are in :mod:`sparsact.inference.certified_screen`, 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from sparsact.kernels.neurons import INPUTS, array_at
 from sparsact.kernels.screen import Widening
 
 Array = NDArray[Any]
-ROUGH_ROWS: Final = 8  # inputs of a call from which on one byte of each number is multiplied, not two
 
 
 def largest_outputs(screen: Any, W: Array, bias: Array | None, widening: Widening) -> Any:
@@ -45,8 +44,6 @@ def largest_outputs(screen: Any, W: Array, bias: Array | None, widening: Widenin
     -----
     Reads the copy once per call, ``s * width`` bytes, and the rows in doubt.
     """
-    if not hasattr(dispatch.chosen, "LargestOutputs"):  # until the native kernel is there
-        return dispatch.reference.LargestOutputs(screen, W, bias, *widening)
     return dispatch.chosen.LargestOutputs(screen, W, bias, *widening)
 
 
@@ -84,7 +81,7 @@ class _LargestOutputs:
         X = array_at(x, (m, self.W.shape[1]), INPUTS[INPUTS.index(self.W.dtype.type)])
         results = []
         for point in X:
-            bounds = self.screen.intervals(widened(point[None])[0].astype(np.float64), self.widening, m >= ROUGH_ROWS)
+            bounds = self.screen.intervals(widened(point[None])[0].astype(np.float64), self.widening)
             if bounds is None:
                 results.append((None, point[:0]))
                 continue

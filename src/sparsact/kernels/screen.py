@@ -22,8 +22,6 @@ PARTIALS, TERMS = 32, 8  # partial sums over inputs, and over directions
 LARGEST_INTEGER: Final = 32639
 UP: Final = 1 + 2.0**-30
 SLACK: Final = 2.0**-45
-ROUGH_INTEGER: Final = 127
-ROUGH: Final = 2.0**-6  # of the size of an input, that one byte a number may leave out
 
 
 class Widening(NamedTuple):
@@ -118,11 +116,9 @@ class _Screen:
             row[:] = self._interval(self._prepared(point), SLACK, 0.0)[1]
         return upper
 
-    def intervals(self, x: Array, widening: Widening, rough: bool) -> tuple[Array, Array] | None:
+    def intervals(self, x: Array, widening: Widening) -> tuple[Array, Array] | None:
         """Lower and upper bounds of the outputs of an input, as they are rounded; None if nothing is known."""
-        prepared = self._prepared(x, ROUGH_INTEGER, widening.rounding) if rough else None
-        if prepared is None or not ROUGH * prepared.size >= prepared.E:
-            prepared = self._prepared(x, rounding=widening.rounding)
+        prepared = self._prepared(x, widening.rounding)
         if not prepared.b * prepared.size <= widening.limit:
             return None
         return self._interval(prepared, widening.relative, widening.least)
@@ -140,15 +136,15 @@ class _Screen:
         terms = self.along * np.array(h)
         return total + ordered_sum(terms, TERMS), np.abs(total) + ordered_sum(np.abs(terms), TERMS)
 
-    def _prepared(self, x: Array, most: int = LARGEST_INTEGER, rounding: float = 0.0) -> _Prepared:
+    def _prepared(self, x: Array, rounding: float = 0.0) -> _Prepared:
         with np.errstate(invalid="ignore"):
             z = x * self.columns
         largest = float(np.abs(z).max(initial=0))
         if largest == 0 or not np.isfinite(z).all():
             size = 0.0 if largest == 0 else float("nan")
             return _Prepared(1.0, np.zeros(len(z), dtype=np.int64), [0.0] * len(self.directions), 0.0, size, size)
-        b = float(np.ldexp(1.0, int(np.frexp(largest)[1]) - most.bit_length()))
-        b *= 2 if largest > most * b else 1
+        b = float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 15))
+        b *= 2 if largest > LARGEST_INTEGER * b else 1
         z = z / b
         p = np.rint(z)
         h = [float(ordered_sum(z * direction, PARTIALS)) for direction in self.directions]
