@@ -72,8 +72,12 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
         tracer, calls, n_run = _trace(model, layers, batch)
         blocks, reasons = _blocks(calls, tracer)
         if not blocks:
-            raise ValueError(_no_block(model, layers, n_run, reasons))
+            raise NoBlockError(_no_block(model, layers, n_run, reasons))
     return blocks
+
+
+class NoBlockError(ValueError):
+    """A model has no block."""
 
 
 @dataclass(frozen=True, eq=False)
