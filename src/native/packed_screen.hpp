@@ -41,7 +41,7 @@ inline void pack(const std::uint8_t* const* rows, std::size_t width, std::uint8_
             Vector<std::int32_t> v[16];
             for (std::size_t r = 0; r < 16; ++r) {
                 v[r] = load<Vector<std::int32_t>>(rows[16 * block + r] + k);
-                prefetch(rows[16 * block + r] + k, AHEAD);
+                prefetch(rows[16 * block + r] + k, PACKED_ROWS * width);  // of the next tile
             }
             transpose<std::int32_t>(v);
             for (std::size_t g = 0; g < 16; ++g) store(packed + 16 * (block * width + k) + 64 * g, v[g]);

@@ -1,14 +1,12 @@
 r"""The k largest outputs of a linear layer, computed exactly from the few rows that bounds leave in doubt.
 
-An int8 copy of the weights gives an upper bound U and a lower bound L of every output (see
-:mod:`sparsact.inference.certified_screen`). The k-th largest L is a floor: only outputs with U at or above it can be
-among the k largest, and these alone are computed from the weights themselves.
+An int8 copy of the weights gives an upper bound U and a lower bound L of every output. The k-th largest L is a floor:
+only outputs with U at or above it can be among the k largest, and these alone are computed from the weights themselves.
 
-The bounds hold not only for real numbers: they are widened so that they hold for outputs rounded in any order of
-summation. With :math:`\gamma = 1.1 (d + 2) 2^{-24}`, a sum of float32 differs from the real one by at most
-:math:`\gamma (\|w_j\| \|x\| + |b_j|)`, and rounding it to the dtype by its ``eps`` times its size. So every unit that a
-dense layer puts among its k largest is among the units computed, whatever library multiplies: values are those of the
-dense layer up to the order of summation, and so are indices wherever values differ by more than that.
+The bounds hold for outputs as they are rounded, in any order of summation (:mod:`sparsact.inference.certified_screen`
+has the proof): every unit that a dense layer puts among its k largest is among the units computed, whatever library
+multiplies. Values are those of the dense layer up to the order of summation, and so are indices wherever values differ
+by more than that.
 """
 
 from __future__ import annotations
@@ -33,8 +31,15 @@ from sparsact.validation.parameters import checked_size
 SMALLEST_REST: Final = 2.0**-8  # of a row's norm, that R is at least: about half of what int8 leaves out
 
 
-class TopK(NamedTuple):
-    """The largest outputs of each input, in decreasing order, and their places."""
+class TopOutputs(NamedTuple):
+    """The largest outputs of each input, in decreasing order, and their places.
+
+    Examples
+    --------
+    >>> import torch
+    >>> CertifiedTopK(torch.eye(3)).top_k(torch.tensor([3.0, 1.0, 2.0]), 1).indices
+    tensor([0])
+    """
 
     values: Tensor
     indices: Tensor
@@ -69,7 +74,7 @@ class CertifiedTopK:
     >>> import torch
     >>> top = CertifiedTopK(torch.eye(4), torch.tensor([0.0, 0.0, -9.0, 0.0]))
     >>> top.top_k(torch.tensor([[1.0, 3.0, 8.0, 2.0]]), 2)
-    TopK(values=tensor([[3., 2.]]), indices=tensor([[1, 3]]))
+    TopOutputs(values=tensor([[3., 2.]]), indices=tensor([[1, 3]]))
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, sample: Tensor | None = None) -> None:
@@ -87,7 +92,7 @@ class CertifiedTopK:
         if weight.is_cpu:
             self._outputs.get(self._version)
 
-    def top_k(self, x: Tensor, k: int) -> TopK:
+    def top_k(self, x: Tensor, k: int) -> TopOutputs:
         """Values (..., k) and indices (..., k) of the k largest outputs for inputs x (..., d).
 
         Raises
@@ -108,8 +113,8 @@ class CertifiedTopK:
             unknown = found.indices[:, 0] < 0
             if bool(unknown.any()):
                 found.values[unknown], found.indices[unknown] = self._dense(rows[unknown], k)
-            return TopK(*(one.view(*x.shape[:-1], k) for one in found))
-        return TopK(*self._dense(x, k))
+            return TopOutputs(*(one.view(*x.shape[:-1], k) for one in found))
+        return TopOutputs(*self._dense(x, k))
 
     def _dense(self, x: Tensor, k: int) -> tuple[Tensor, Tensor]:
         values, indices = torch.topk(F.linear(x, self.weight, self.bias), k)
@@ -152,11 +157,11 @@ class BoundedOutputs:
         added = None if bias is None else as_array(bias)
         self.kernel = largest_outputs(screen.kernel, as_array(weight), added, widening(screen, weight, bias))
 
-    def top_k(self, x: Tensor, k: int) -> TopK:
+    def top_k(self, x: Tensor, k: int) -> TopOutputs:
         """The k largest outputs of contiguous rows x (m, d); the first index is -1 where nothing is known of a row."""
         values, indices = x.new_empty(len(x), k), torch.empty(len(x), k, dtype=torch.int64)
         self.kernel.top_k(x.data_ptr(), len(x), k, values.data_ptr(), indices.data_ptr(), torch.get_num_threads())
-        return TopK(values, indices)
+        return TopOutputs(values, indices)
 
     def fill(self, x: Tensor, rows: int, k: int) -> Tensor | None:
         """Outputs (rows, s) that may be among the k largest, -infinity elsewhere; None if of a row nothing is known."""
@@ -171,7 +176,7 @@ def norms(screen: Screen) -> Tensor:
 
 
 def widening(screen: Screen, weight: Tensor, bias: Tensor | None) -> Widening:
-    """What outputs as they are rounded differ by from real numbers; the module's docstring says why."""
+    """What rounded outputs differ by from real numbers."""
     number, d = torch.finfo(weight.dtype), weight.shape[1]
     gamma = 1.1 * (d + 2) * 2.0**-24
     # Products and sums may be flushed to zero where they are not normal.
