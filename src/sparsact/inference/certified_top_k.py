@@ -85,7 +85,7 @@ class CertifiedTopK:
                 f"`bias` must have shape ({len(weight)},) in {weight.dtype}, as `weight`; got {tuple(bias.shape)}, "
                 f"{bias.dtype}."
             )
-        self.weight, self.bias = (None if one is None else _counted(one) for one in (weight, bias))
+        self.weight, self.bias = _counted(weight), None if bias is None else _counted(bias)
         self.sample = sample
         self._outputs: WeightCache[BoundedOutputs] = WeightCache(partial(BoundedOutputs, sample=sample))
         self._version = WeightVersion(self._tensors)

@@ -240,7 +240,8 @@ def _fill(layer: SparseLinear, limits: dict[str, float], parts: Arrays) -> None:
         screen = Screen(**tensors, leak=float(parts["leak"][0]))
         version = state.weight_version(layer)
         if isinstance(state.selector, LargestOutputs):
-            state.selector.bounds.set(BoundedOutputs(*version.tensors, screen=screen), version)
+            weight, bias = version.tensors
+            state.selector.bounds.set(BoundedOutputs(weight, bias, screen=screen), version)
         else:
             state.selector.screens.set(screen, version)
     elif parts:

@@ -79,7 +79,7 @@ class _LargestOutputs:
     def _outputs(self, x: int, m: int, k: int) -> list[tuple[Any, Array]]:
         """Units of each input that may be among its k largest, or None, and their outputs."""
         X = array_at(x, (m, self.W.shape[1]), INPUTS[INPUTS.index(self.W.dtype.type)])
-        results = []
+        results: list[tuple[Any, Array]] = []
         for point in X:
             bounds = self.screen.intervals(widened(point[None])[0].astype(np.float64), self.widening)
             if bounds is None:
