@@ -57,7 +57,7 @@ def int8_copy(weight: Tensor, columns: Tensor, directions: Tensor) -> Int8Copy:
     operations in float64, on ``CHUNK`` weights at a time, and three products with M.
     """
     s, d = weight.shape
-    # Read in order 1.6 times as fast as in small pages: 2.5 and 3.9 ms for 50,272 rows of 768 bytes.
+    # In large pages, so that fewer addresses are looked up while rows are read in order.
     memory = in_large_pages(s, -(-d // SCREEN_BLOCK) * SCREEN_BLOCK)
     copy = torch.from_numpy(memory).view(torch.uint8).fill_(128)
     numbers = torch.empty(4, s, dtype=torch.float64)
