@@ -56,6 +56,7 @@ BENCHMARKS: Final = {
         ("enumeration", ()),
         ("gather", ("torch",)),
         ("screen", ("torch",)),
+        ("largest", ("torch",)),
         ("trained", ("torch",)),
         ("minilm", ("torch", "transformers")),
         ("packaged_models", ("torch",)),

@@ -83,12 +83,14 @@ struct Input {
     std::int64_t sum;               // of p
     const double* h;                // (k,): M z
     double b, E, N;                 // |z - p| <= E; |<r', z>| <= R N
+    double size;                    // |z| <= size
 };
 
-// The input whose p (width,), digits (2, width) and h (k,) are to be filled; z and rest (d,) are scratch.
+// The input whose p (width,), digits (2, width) and h (k,) are to be filled; z and rest (d,) are scratch. N
+// grows by `rounding` times the size.
 template <class T>
 Input input_of(const Sketch& sketch, const T* x, std::int16_t* p, std::int8_t* digits, double* h, double* z,
-               double* rest) {
+               double* rest, double rounding) {
     const std::size_t d = sketch.d;
     std::uint64_t most = 0;  // in bits, which are in the order of the sizes, with infinity and NaN above them
     for (std::size_t i = 0; i < d; ++i) {
@@ -100,7 +102,8 @@ Input input_of(const Sketch& sketch, const T* x, std::int16_t* p, std::int8_t* d
     }
     double largest;
     std::memcpy(&largest, &most, sizeof largest);
-    Input input{p, digits, digits + sketch.width, 0, h, 1, 0, 0 * largest};  // N of NaN makes every bound one
+    const double none = 0 * largest;  // a NaN makes every bound one
+    Input input{p, digits, digits + sketch.width, 0, h, 1, 0, none, none};
     std::fill_n(p, sketch.width, std::int16_t{0});
     std::fill_n(digits, 2 * sketch.width, std::int8_t{0});
     std::fill_n(h, sketch.k, 0.0);
@@ -131,7 +134,8 @@ Input input_of(const Sketch& sketch, const T* x, std::int16_t* p, std::int8_t* d
         spread += std::fabs(h[t]);
     }
     subtract_directions(sketch, z, h, rest);
-    input.N = UP * (norm(rest, d) + sketch.leak * spread + 0x1p-18 * size);
+    input.N = UP * (norm(rest, d) + sketch.leak * spread + (0x1p-18 + rounding) * size);
+    input.size = UP * size;
     return input;
 }
 

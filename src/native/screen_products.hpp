@@ -14,15 +14,15 @@ constexpr std::size_t AHEAD = 2048;  // bytes from those in use to those that ar
 
 using Integers = Vector<std::int32_t>;
 
-constexpr std::size_t ROWS_AT_ONCE = lanes<std::int32_t>;
+constexpr std::size_t ROWS_OF_A_STEP = lanes<std::int32_t>;
 
 // Products of rows with one input: `scale` * high + low, both of which fit in 32 bits for d <= 65,536.
 struct Sums {
-    std::int32_t high[ROWS_AT_ONCE], low[ROWS_AT_ONCE];
+    std::int32_t high[ROWS_OF_A_STEP], low[ROWS_OF_A_STEP];
 };
 
 struct Products {
-    // Of ROWS_AT_ONCE rows with 1, 2, ... inputs.
+    // Of ROWS_OF_A_STEP rows with 1, 2, ... inputs.
     void (*of_rows[INPUTS_AT_ONCE])(const std::uint8_t* const* rows, std::size_t width, const Input* inputs,
                                     Sums* sums);
     double scale;
@@ -32,8 +32,8 @@ struct Products {
 template <int count>
 __attribute__((target("avx512vnni"))) void products_vnni(const std::uint8_t* const* rows, std::size_t width,
                                                          const Input* inputs, Sums* sums) {
-    Integers highs[count][ROWS_AT_ONCE], lows[count][ROWS_AT_ONCE];
-    for (std::size_t r = 0; r < ROWS_AT_ONCE; ++r) {
+    Integers highs[count][ROWS_OF_A_STEP], lows[count][ROWS_OF_A_STEP];
+    for (std::size_t r = 0; r < ROWS_OF_A_STEP; ++r) {
         __m512i high[count], low[count];
         for (int c = 0; c < count; ++c) high[c] = low[c] = _mm512_setzero_si512();
         for (std::size_t i = 0; i < width; i += 64) {
@@ -84,8 +84,8 @@ template <int count>
 void products_widened(const std::uint8_t* const* rows, std::size_t width, const Input* inputs, Sums* sums) {
     constexpr std::size_t most =
         sizeof(Integers) > 16 ? 2048 : SCREEN_BLOCK;  // bytes whose sums fit in a lane
-    Integers highs[count][ROWS_AT_ONCE], lows[count][ROWS_AT_ONCE];
-    for (std::size_t r = 0; r < ROWS_AT_ONCE; ++r) {
+    Integers highs[count][ROWS_OF_A_STEP], lows[count][ROWS_OF_A_STEP];
+    for (std::size_t r = 0; r < ROWS_OF_A_STEP; ++r) {
         Integers high[count] = {}, low[count] = {};
         for (std::size_t begin = 0; begin < width; begin += most) {
             Integers some[count] = {};

@@ -10,12 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
+from hostile_numbers import KINDS, LARGEST, TINY, hostile  # noqa: E402
+
 from sparsact import kernels  # noqa: E402
 from sparsact.inference.certified_screen import Screen  # noqa: E402
 from sparsact.inference.weights import FloatWeights  # noqa: E402
 
 properties = settings(suppress_health_check=[HealthCheck.too_slow])
-LARGEST, TINY = 3.4e38, 1.4e-45
 
 
 def exact(weight, bias, threshold, x):
@@ -39,26 +40,6 @@ def assert_true(made, weight, bias, threshold, x):
         for value, bound, kept in zip(row, upper, survive, strict=True):
             assert np.isinf(bound) or value <= Fraction(bound)
             assert kept == (not bound <= 0)
-
-
-def hostile(rng, shape, kind):
-    """Numbers as no model has them."""
-    normal = rng.normal(size=shape)
-    scales = 10.0 ** rng.uniform(-44, 38, size=shape)
-    values = {
-        "normal": normal,
-        "spread": np.sign(normal) * scales,
-        "huge": np.sign(normal) * LARGEST,
-        "denormal": np.sign(normal) * TINY * rng.integers(0, 9, size=shape),
-        "integers": rng.integers(-2, 3, size=shape) * 1.0,
-        "outliers": normal * np.where(rng.random(shape) < 0.1, 1e4, 1),
-        "common": 1 + 1e-3 * normal,
-        "zero": np.zeros(shape),
-    }[kind]
-    return torch.from_numpy(np.clip(values, -LARGEST, LARGEST).astype(np.float32))
-
-
-KINDS = ["normal", "spread", "huge", "denormal", "integers", "outliers", "common", "zero"]
 
 
 @properties

@@ -13,11 +13,12 @@ except ImportError as error:
 
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.certified_screen import Screen
+from sparsact.inference.certified_top_k import CertifiedTopK, TopOutputs
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.layer_measurement import LayerMeasurement
 from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.measuring import measure
-from sparsact.inference.plan import BlockPlan, LayerQuantization, Plan, WholeModel
+from sparsact.inference.plan import BlockPlan, HeadPlan, LayerQuantization, Plan, WholeModel
 from sparsact.inference.plan_file import load_plan, save_plan
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
 
@@ -26,11 +27,14 @@ __all__ = [
     "Block",
     "BlockMeasurement",
     "BlockPlan",
+    "CertifiedTopK",
+    "HeadPlan",
     "LayerMeasurement",
     "LayerQuantization",
     "Measurement",
     "Plan",
     "Screen",
+    "TopOutputs",
     "WholeModel",
     "densify",
     "find_blocks",

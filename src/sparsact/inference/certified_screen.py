@@ -47,6 +47,18 @@ terms at most, so that :math:`U` plus :math:`2^{-45}` times that sum is at least
 :math:`-800` and :math:`800`: nothing over- or underflows, except where a float32 in G does, which :math:`r'` then
 takes up. Rows, biases and inputs that are not finite make U NaN or infinite, and ``U <= 0`` false: nothing is proved. A
 threshold of infinity is one below which everything lies.
+
+*Lower bounds.* :math:`-w` has the copy :math:`-q`, :math:`-G`, with the same :math:`a, Q, R, \delta`, and
+floating-point numbers are negated exactly. So :math:`L = b \, (a I + \langle G, h \rangle - Q E - R N) + (b_j - t_j)`,
+less the same slack, is minus the upper bound of :math:`\langle -w, x \rangle - (b_j - t_j)`: a lower bound.
+
+*Bounds of rounded outputs.* A sum of d products and a bias in float32, in any order, with or without fused
+operations, differs from the real one by at most :math:`\gamma (\|w'\| \|x'\| + |b_j|) + \epsilon` with
+:math:`\gamma = 1.1 (d + 2) 2^{-24}`, where no partial sum overflows: for that :math:`\|w'\| \|x'\|` may be a quarter of
+the dtype's largest number. :math:`\epsilon` is for numbers that are not normal, also where they are flushed to zero.
+Rounding the sum to the dtype changes it by at most its ``eps`` times its size. R may be replaced by any larger number:
+with :math:`R \ge 2^{-8} \|w'\|`, :math:`N + 2^8 \gamma \|z\|` in place of N and a slack of :math:`2^{-45} + \gamma +`
+``eps`` times the sizes of the terms, plus :math:`\epsilon`, cover all of this.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from sparsact.kernels.int8_linear import in_large_pages
 from sparsact.kernels.screen import SCREEN_BLOCK
 
 ROUND_UP: Final = 1 + 2.0**-30  # covers the rounding of a sum of 2^16 terms, and of its root
@@ -56,7 +57,9 @@ def int8_copy(weight: Tensor, columns: Tensor, directions: Tensor) -> Int8Copy:
     operations in float64, on ``CHUNK`` weights at a time, and three products with M.
     """
     s, d = weight.shape
-    copy = torch.full((s, -(-d // SCREEN_BLOCK) * SCREEN_BLOCK), 128, dtype=torch.uint8)
+    # In large pages, so that fewer addresses are looked up while rows are read in order.
+    memory = in_large_pages(s, -(-d // SCREEN_BLOCK) * SCREEN_BLOCK)
+    copy = torch.from_numpy(memory).view(torch.uint8).fill_(128)
     numbers = torch.empty(4, s, dtype=torch.float64)
     along = torch.empty(s, len(directions), dtype=torch.float32)
     M = directions.double()

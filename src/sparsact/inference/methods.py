@@ -31,11 +31,12 @@ from sparsact.inference.sparse_linear import MAX_ROWS, LayerState, Selector
 from sparsact.inference.weight_cache import ActivationConstants, WeightCache, tensor_at
 from sparsact.inference.weights import FloatWeights
 from sparsact.kernels.screen import MAX_INPUTS
-from sparsact.validation.parameters import checked_option, checked_share
+from sparsact.validation.parameters import checked_option, checked_share, checked_size
 
 EXACT: Final = ("auto", "exact", "certified")
 APPROXIMATE: Final = "approximate"
 WEIGHTS: Final = ("keep", "int8", "int4")
+TOP_K: Final = 50  # largest outputs of a head: that of transformers' top-k filter
 SAMPLE: Final = 256  # inputs that a screen is fitted to
 
 
@@ -51,7 +52,8 @@ class ApproximationTarget:
 class SparsifyOptions:
     """How blocks are computed, as the arguments of :func:`~sparsact.inference.sparsify` say.
 
-    ``target`` is what an approximation is calibrated for; None for exact methods.
+    ``target`` is what an approximation is calibrated for; None for exact methods. ``k`` is the number of largest
+    outputs that the head computes; None for all.
     """
 
     method: str
@@ -59,6 +61,7 @@ class SparsifyOptions:
     keep_weights: bool
     time_limit: float
     target: ApproximationTarget | None
+    k: int | None = None
 
     @classmethod
     def checked(
@@ -69,6 +72,8 @@ class SparsifyOptions:
         time_limit: float,
         density: float | None,
         error: float | None,
+        head: str | None = None,
+        k: int | None = None,
     ) -> SparsifyOptions:
         """The options; ValueError if one is unknown, or has no effect on the method."""
         checked_option(method, "`method`", (*EXACT, APPROXIMATE))
@@ -83,7 +88,16 @@ class SparsifyOptions:
                 f'weights="{weights}" goes with method="auto" or "exact", which return what the quantised model '
                 f'returns; got "{method}": leave one of them out.'
             )
-        return cls(method, weights, keep_weights, time_limit, target)
+        if head is None and k is not None:
+            raise ValueError(f'`k` is of the head, which computes all outputs; got k={k}: pass head="top_k" too.')
+        checked_option(head, "`head`", (None, "top_k"))
+        if head is not None and weights != "keep":
+            raise ValueError(
+                f'head="top_k" reads an int8 copy of float weights, no fewer bytes than weights="{weights}" leaves the '
+                "head: leave one of them out."
+            )
+        largest = None if head is None else checked_size(TOP_K if k is None else k, "`k`")
+        return cls(method, weights, keep_weights, time_limit, target, largest)
 
 
 def checked_target(method: str, density: float | None, error: float | None) -> ApproximationTarget | None:

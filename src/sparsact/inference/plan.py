@@ -136,6 +136,41 @@ class LayerQuantization:
 
 
 @dataclass(frozen=True)
+class HeadPlan:
+    """A head that computes the outputs that can be among the k largest.
+
+    Attributes
+    ----------
+    layer : str
+        Its name.
+    k : int
+    outputs : int
+        How many it has.
+    share : float
+        Mean share of them that was computed on the inputs shown.
+    bound : float
+        Bytes of weights that the dense head reads over those that are read.
+
+    Examples
+    --------
+    >>> print(HeadPlan("lm_head", 50, 50_272, 0.004, 3.94))
+    head lm_head: the 50 largest of 50,272 outputs, 0.4% of them computed, bound 3.94
+    """
+
+    layer: str
+    k: int
+    outputs: int
+    share: float
+    bound: float
+
+    def __str__(self) -> str:
+        return (
+            f"head {self.layer}: the {self.k} largest of {self.outputs:,} outputs, {self.share:.1%} of them computed, "
+            f"bound {self.bound:.2f}"
+        )
+
+
+@dataclass(frozen=True)
 class Plan:
     """The plans of all blocks of a model, its times, and of a quantised model the errors on the inputs shown.
 
@@ -161,6 +196,8 @@ class Plan:
         Error, by quantisation, of the logits that the model returns for the batches shown, or of all tensors if it
         names none so: the root mean square over their rows (tokens) and the largest of a row, both relative to the root
         mean square of the rows of the float model.
+    head : HeadPlan or None
+        Of a head that computes its largest outputs alone.
     """
 
     choices: tuple[BlockPlan, ...]
@@ -171,6 +208,7 @@ class Plan:
     block_errors: tuple[float, ...] = ()
     output_error: float = nan
     worst_output_error: float = nan
+    head: HeadPlan | None = None
 
     @property
     def is_quantized(self) -> bool:
@@ -185,7 +223,8 @@ class Plan:
         """
         if self.whole is not None:
             return self.whole.speed_up
-        return 1.0 if all(one.method == "dense" for one in self.choices) else nan
+        dense = self.head is None and all(one.method == "dense" for one in self.choices)
+        return 1.0 if dense else nan
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
@@ -193,6 +232,7 @@ class Plan:
         whole = None if self.whole is None else finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
         blocks, forecast = [finite(row) for row in rows], finite(self.forecast)
         found = {"blocks": blocks, "left_dense": list(self.left_dense), "whole": whole, "forecast": forecast}
+        found |= {} if self.head is None else {"head": finite(asdict(self.head))}
         if not self.is_quantized:
             return found
         for block, error in zip(blocks, self.block_errors, strict=True):
@@ -227,6 +267,7 @@ class Plan:
             for one in self.choices
             if one.quality is not None
         ]
+        lines += [] if self.head is None else [str(self.head)]
         lines += [f"left as it is: {one}" for one in self.left_dense]
         lines += [] if self.whole is None else [str(self.whole)]
         return "\n".join([*lines, *self._quantization()])

@@ -18,10 +18,12 @@ from sparsact.inference.apply import Replacement, apply, verified
 from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import Screen
+from sparsact.inference.certified_top_k import BoundedOutputs
 from sparsact.inference.find_blocks import blocks_or_reason
+from sparsact.inference.head import LargestOutputs, Logits, apply_head, needing
 from sparsact.inference.layer_facts import is_linear
 from sparsact.inference.methods import certified_replacement, exact_replacement
-from sparsact.inference.plan import BlockPlan, LayerQuantization, Plan, WholeModel, finite
+from sparsact.inference.plan import BlockPlan, HeadPlan, LayerQuantization, Plan, WholeModel, finite
 from sparsact.inference.quantizing import alone_on, candidates, drop_weights, integer_state
 from sparsact.inference.selectors import BlockUnits, Everything, SwitchedOn
 from sparsact.inference.sparse_linear import SparseLinear
@@ -89,8 +91,11 @@ def _arrays(layer: SparseLinear) -> Arrays:
     if state.form.rounded:
         integers: Any = layer.weights
         return dict(integers.arrays)
-    screens = state.selector.screens if isinstance(state.selector, SwitchedOn) else None
-    screen = None if screens is None else screens.get(state.weight_version(layer))
+    version, selector = state.weight_version(layer), state.selector
+    if isinstance(selector, LargestOutputs):
+        screen: Screen | None = selector.bounds.get(version).screen
+    else:
+        screen = selector.screens.get(version) if isinstance(selector, SwitchedOn) and selector.screens else None
     if screen is None:
         return {}
     return {part: getattr(screen, part).numpy() for part in SCREEN_PARTS} | {"leak": np.array([screen.leak])}
@@ -172,7 +177,7 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
             "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
             "or call sparsact.sparsify."
         )
-    blocks = {block.name: block for block in blocks_or_reason(model, batch)[0]}
+    blocks = {block.name: block for block in blocks_or_reason(model, batch)[0]} if choices else {}
     alone = {one.block for one in choices} & {name for name, module in model.named_modules() if is_linear(module)}
     blocks |= {name: Block.of_zeros(name) for name in alone}  # whose input may be denser in this batch
     if not {one.block for one in choices} <= set(blocks):
@@ -186,11 +191,15 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
     in_blocks = {name for replacement, _ in planned for name in replacement.layers}
     if weights != "keep":
         alone_on(model, [name for name in limits if name not in in_blocks], weights).apply(model)
+    head = None if state.get("head") is None else HeadPlan(**state["head"])
+    if head is not None:
+        apply_head(model, head.layer, head.k)
     for name, layer in sparse_layers(model).items():
         parts = {key.rpartition("/")[2]: array for key, array in arrays.items() if key.rpartition("/")[0] == name}
         _fill(layer, limits[name], parts)
     if weights == "keep":
-        planned = verified(model, found, planned, batch)
+        with needing(Logits.ALL):
+            planned = verified(model, found, planned, batch)
     if state["dropped"]:
         drop_weights(model, limits)
     return Plan(
@@ -202,6 +211,7 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
         tuple(map(_number, state["block_errors"])),
         _number(state["output_error"]),
         _number(state.get("worst_output_error")),
+        head,
     )
 
 
@@ -231,7 +241,12 @@ def _fill(layer: SparseLinear, limits: dict[str, float], parts: Arrays) -> None:
     if "leak" in parts:
         tensors = {part: torch.from_numpy(parts[part].copy()) for part in SCREEN_PARTS}
         screen = Screen(**tensors, leak=float(parts["leak"][0]))
-        state.selector.screens.set(screen, state.weight_version(layer))
+        version = state.weight_version(layer)
+        if isinstance(state.selector, LargestOutputs):
+            weight, bias = version.tensors
+            state.selector.bounds.set(BoundedOutputs(weight, bias, screen=screen), version)
+        else:
+            state.selector.screens.set(screen, version)
     elif parts:
         integers = state.form(parts, state.selector.by_input, state.device)
         state.weights.set(integers, state.weight_version(layer))

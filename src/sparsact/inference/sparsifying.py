@@ -24,7 +24,8 @@ from sparsact.inference.autotune import fastest
 from sparsact.inference.batches import Batch, Inputs, batches, tensors_in, uncompiled
 from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
 from sparsact.inference.block_profile import BlockProfile, sample_inputs
-from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.find_blocks import blocks_or_reason
+from sparsact.inference.head import sparse_head, unguard
 from sparsact.inference.layer_facts import check_model, check_not_quantized, other_forms
 from sparsact.inference.methods import (
     EXACT,
@@ -57,6 +58,8 @@ def sparsify(
     time_limit: float = 20.0,
     density: float | None = None,
     error: float | None = None,
+    head: str | None = None,
+    k: int | None = None,
 ) -> Model:
     r"""Let the layers of a model read only the weights of units that are on.
 
@@ -112,6 +115,13 @@ def sparsify(
     density, error : float, optional
         The one target, in (0, 1], of ``"approximate"``: the largest share of units kept, or the largest relative error
         of a block's output.
+    head : {"top_k"}, optional
+        Compute only the outputs of a language model's last layer that can be among the k largest: exactly, ties
+        included, and -infinity elsewhere. For calls of up to 16 rows without labels; ``generate`` of transformers gives
+        the same tokens, for it uses all logits unless it is greedy or samples after its filter ``top_k`` of at most k.
+        What else a program does with logits (log-probabilities, sampling of its own) must do with the k largest.
+    k : int, optional
+        50 by default.
 
     Returns
     -------
@@ -121,9 +131,9 @@ def sparsify(
     Raises
     ------
     ValueError
-        If there is no block, if a method needs exact zeros and no block has them, if inputs are missing or hold no row,
-        or too few for an approximation, if ``blocks`` belong to another model, or if an option has no effect on the
-        method.
+        If there is no block, nor a head to speed up, if a method needs exact zeros and no block has them, if inputs are
+        missing or hold no row, or too few for an approximation, if ``blocks`` belong to another model, or if an option
+        has no effect on the method.
     TypeError
         If a batch is neither a tensor, a mapping nor a tuple, or the model no ``nn.Module``, or TorchScript's.
 
@@ -139,7 +149,7 @@ def sparsify(
     ...     print(torch.allclose(model(x[:1]), before, atol=1e-6), plan_of(model).choices[0].method)
     True exact
     """
-    options = SparsifyOptions.checked(method, weights, keep_weights, time_limit, density, error)
+    options = SparsifyOptions.checked(method, weights, keep_weights, time_limit, density, error, head, k)
     check_model(model)
     if weights != "keep":
         check_not_quantized(model, weights)
@@ -178,7 +188,7 @@ def _sparsified(
     model: nn.Module, options: SparsifyOptions, shown: Sequence[Batch], blocks: Sequence[Block] | None
 ) -> Plan:
     """Replace the layers of the model, and return its plan."""
-    found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
+    found = checked_blocks(model, blocks) if blocks is not None else _found(model, options, shown[0])
     samples = sample_inputs(model, found, shown)
     silent = [block.name for block in found if not sum(samples[block].rows_per_call)]
     if silent:
@@ -190,7 +200,7 @@ def _sparsified(
     if options.weights != "keep":
         return quantize(model, profiles, shown, options)
     if method == "auto":
-        planned = fastest(profiles, time_limit)
+        planned = fastest(profiles, time_limit) if profiles else []
     else:
         planned = [requested_replacement(profile, method, options.target) for profile in profiles]
         if not any(replacement.layers for replacement, _ in planned):
@@ -204,11 +214,20 @@ def _sparsified(
     if method in EXACT:
         largest = max(shown, key=lambda batch: sum(tensor.numel() for tensor in tensors_in(batch)))
         planned = verified(model, found, planned, largest)
+    head = None if options.k is None else sparse_head(model, options.k, shown)
     whole = None
     if method == "auto":
         planned, whole = checked(model, planned, shown, time_limit / 8)
     plans = with_sparse_shares(model, [block.down for block in found], planned, shown)
-    return Plan(plans, whole, left_dense)
+    return Plan(plans, whole, left_dense, head=head)
+
+
+def _found(model: nn.Module, options: SparsifyOptions, batch: Batch) -> list[Block]:
+    """The blocks of a model; none where the head alone is to be sparse."""
+    found, why_none = blocks_or_reason(model, batch)
+    if not found and (options.k is None or options.method != "auto"):
+        raise ValueError(why_none)
+    return found
 
 
 def requested_replacement(
@@ -258,6 +277,7 @@ def densify(model: Model) -> Model:
     """
     for module in model.modules():
         restore(module)
+        unguard(module)
     join_experts(model)
     free_fast_paths(model)
     if hasattr(model, PLAN):

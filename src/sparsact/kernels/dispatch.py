@@ -10,7 +10,7 @@ variable                 values                       what it forces
 ``SPARSACT_KERNELS``     ``native``, ``reference``    C++ or NumPy
 ``SPARSACT_ISA``         ``portable``, ``avx2``,      instruction set of native kernels
                          ``avx512``
-``SPARSACT_VNNI``        ``0``, ``1``                 whether int8 products are VNNI's
+``SPARSACT_VNNI``        ``0``, ``1``                 whether int8 products are VNNI's, or AMX's
 ``SPARSACT_CACHE_WAYS``  ``8``, ``12``                the first cache, whose shape orders Walsh-Hadamard
                                                       transforms of ``2**25`` bytes or more
 ``SPARSACT_ONEDNN``      ``0``, ``1``                 whether oneDNN multiplies the experts of a mixture

@@ -5,7 +5,7 @@ The mathematics, and the proof, are in :mod:`sparsact.inference.certified_screen
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,19 @@ PARTIALS, TERMS = 32, 8  # partial sums over inputs, and over directions
 LARGEST_INTEGER: Final = 32639
 UP: Final = 1 + 2.0**-30
 SLACK: Final = 2.0**-45
+
+
+class Widening(NamedTuple):
+    """How much wider bounds must be to hold for outputs as they are rounded, not for real numbers alone.
+
+    ``rounding`` times the size of an input is added to N, ``relative`` is taken of the sizes of all terms, and
+    ``least`` is added to that. Nothing is known of inputs whose size exceeds ``limit``.
+    """
+
+    rounding: float
+    relative: float
+    least: float
+    limit: float
 
 
 def screen(
@@ -90,7 +103,7 @@ class _Screen:
     def estimates(self, x: int, kind: int, m: int, estimates: int, n_threads: int) -> None:
         filled = array_at(estimates, (m, len(self.a)), np.float32)
         for row, point in zip(filled, self._inputs(x, kind, m), strict=True):
-            b, p, h, _, N = self._prepared(point)
+            b, p, h, _, N, _ = self._prepared(point)
             with np.errstate(all="ignore"):
                 row[:] = b * (self._products(p, h)[0] + 0 * N) + self.offset
 
@@ -100,13 +113,22 @@ class _Screen:
     def _bounds(self, x: int, kind: int, m: int) -> Array:
         upper = np.empty((m, len(self.a)))
         for row, point in zip(upper, self._inputs(x, kind, m), strict=True):
-            b, p, h, E, N = self._prepared(point)
-            with np.errstate(all="ignore"):  # rows and inputs that are not finite give NaN, which proves nothing
-                total, sizes = self._products(p, h)
-                unknown = self.Q * E + self.R * N
-                row[:] = b * (total + unknown) + self.offset
-                row += SLACK * (b * (sizes + unknown) + np.abs(self.offset))
+            row[:] = self._interval(self._prepared(point), SLACK, 0.0)[1]
         return upper
+
+    def intervals(self, x: Array, widening: Widening) -> tuple[Array, Array] | None:
+        """Lower and upper bounds of the outputs of an input, as they are rounded; None if nothing is known."""
+        prepared = self._prepared(x, widening.rounding)
+        if not prepared.b * prepared.size <= widening.limit:
+            return None
+        return self._interval(prepared, widening.relative, widening.least)
+
+    def _interval(self, x: _Prepared, relative: float, least: float) -> tuple[Array, Array]:
+        with np.errstate(all="ignore"):  # rows and inputs that are not finite give NaN, which proves nothing
+            total, sizes = self._products(x.p, x.h)
+            unknown = self.Q * x.E + self.R * x.N
+            slack = relative * (x.b * (sizes + unknown) + np.abs(self.offset)) + least
+            return x.b * (total - unknown) + self.offset - slack, x.b * (total + unknown) + self.offset + slack
 
     def _products(self, p: NDArray[np.int64], h: list[float]) -> tuple[Array, Array]:
         """<a q, p> + <G, h> of each row, and the sum of the sizes of its terms."""
@@ -114,25 +136,35 @@ class _Screen:
         terms = self.along * np.array(h)
         return total + ordered_sum(terms, TERMS), np.abs(total) + ordered_sum(np.abs(terms), TERMS)
 
-    def _prepared(self, x: Array) -> tuple[float, NDArray[np.int64], list[float], float, float]:
-        """Unit b, integers p, components h, and the norms E and N of what these leave out."""
+    def _prepared(self, x: Array, rounding: float = 0.0) -> _Prepared:
         with np.errstate(invalid="ignore"):
             z = x * self.columns
         largest = float(np.abs(z).max(initial=0))
         if largest == 0 or not np.isfinite(z).all():
-            nothing = np.zeros(len(z), dtype=np.int64), [0.0] * len(self.directions)
-            return 1.0, *nothing, 0.0, 0.0 if largest == 0 else float("nan")
+            size = 0.0 if largest == 0 else float("nan")
+            return _Prepared(1.0, np.zeros(len(z), dtype=np.int64), [0.0] * len(self.directions), 0.0, size, size)
         b = float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 15))
         b *= 2 if largest > LARGEST_INTEGER * b else 1
         z = z / b
         p = np.rint(z)
         h = [float(ordered_sum(z * direction, PARTIALS)) for direction in self.directions]
-        rest, spread = z.copy(), 0.0
+        rest, spread, size = z.copy(), 0.0, norm(z)
         for component, direction in zip(h, self.directions, strict=True):
             rest -= component * direction
             spread += abs(component)
-        N = UP * (norm(rest) + self.leak * spread + 2.0**-18 * norm(z))
-        return b, p.astype(np.int64), h, UP * norm(z - p), N
+        N = UP * (norm(rest) + self.leak * spread + (2.0**-18 + rounding) * size)
+        return _Prepared(b, p.astype(np.int64), h, UP * norm(z - p), N, UP * size)
+
+
+class _Prepared(NamedTuple):
+    """Unit b of an input, integers p, components h, the norms E and N of what these leave out, and that of z."""
+
+    b: float
+    p: NDArray[np.int64]
+    h: list[float]
+    E: float
+    N: float
+    size: float
 
 
 def norm(x: Array) -> float:

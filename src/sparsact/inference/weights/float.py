@@ -41,11 +41,11 @@ class FloatWeights(WeightForm):
             self._on_gpu = triton_product("active_dot", weight=weight, bias=bias)
         if self._on_gpu is not None:
             return
-        added = None if bias is None else _array(bias)
+        added = None if bias is None else as_array(bias)
         if by_input:
             self.kernel = self._at_inputs = SparseProduct(_transposed_copy(weight), added).at
         else:
-            product = ActiveDot(_array(weight), added)
+            product = ActiveDot(as_array(weight), added)
             self._at_mask, self.at_screen = product.at_mask, product.at_screen
 
     @classmethod
@@ -94,7 +94,7 @@ def _transposed_copy(weight: Tensor) -> NDArray[Any]:
     return np.ascontiguousarray(bits.numpy())
 
 
-def _array(tensor: Tensor) -> NDArray[Any]:
+def as_array(tensor: Tensor) -> NDArray[Any]:
     """The tensor's memory as the kernels take it: bfloat16 as uint16; a copy where it is not contiguous."""
     flat = tensor.contiguous()
     array: NDArray[Any] = (flat.view(torch.uint16) if flat.dtype == torch.bfloat16 else flat).numpy()
