@@ -138,12 +138,12 @@ class Layer(nn.Module):
         self.fc1, self.fc2 = nn.Linear(d, s), nn.Linear(s, d)
 
     def forward(self, x: Tensor, past: Tensor) -> Tensor:
-        """The token (1, d) after the layer; ``past`` is (2, heads, length, head size)."""
+        """Tokens (rows, d) after the layer; ``past`` is (2, rows * heads, length, head size)."""
         z = self.attention_norm(x)
         q, k, v = (layer(z).view(past.shape[1], 1, past.shape[3]) for layer in (self.q, self.k, self.v))
         keys, values = torch.cat([past[0], k], dim=1), torch.cat([past[1], v], dim=1)
         seen = F.softmax(q @ keys.transpose(1, 2) * past.shape[3] ** -0.5, dim=-1) @ values
-        x = x + self.out(seen.reshape(1, -1))
+        x = x + self.out(seen.view(x.shape))
         return x + self.fc2(F.relu(self.fc1(self.norm(x))))
 
 
@@ -161,7 +161,7 @@ class DecodingStep(nn.Module):
                 up.bias.fill_(float(norm.ppf(density)))
 
     def forward(self, x: Tensor, past: Tensor) -> Tensor:
-        """Logits (1, vocabulary) for the token (1, d) and ``past`` (layers, 2, heads, length, head size)."""
+        """Logits (rows, vocabulary) of tokens (rows, d), ``past`` (layers, 2, rows * heads, length, head size)."""
         for layer, seen in zip(self.layers, past, strict=True):
             x = layer(x, seen)
         return self.head(self.norm(x))

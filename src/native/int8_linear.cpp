@@ -64,42 +64,31 @@ struct RowAddresses {
     const std::int8_t* at[AT_ONCE];
 };
 
+// Tiles of weights that are read side by side.
+struct Int8Taken {
+    Int8Taken(const Int8Weights& W, std::size_t count)
+        : from{W.rows, W.t, W.width, W.tiled}, space(count * from.space()) {}
+    void take(int n, std::size_t j) { at[n] = from.tile(j, space.data() + n * from.space()); }
+
+    TileSource<std::int8_t> from;
+    Scratch<std::int8_t> space;
+    const std::int8_t* at[std::max(TILES_OF_ONE, TILES_OF_MANY)];
+};
+
 // Outputs of all rows, which are read once for all inputs.
-void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads) {
-    const Int8Products& products = int8_products();
-    const auto finish = [&](std::size_t i, std::size_t j, std::size_t count, std::int32_t* sums) {
-        for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by[i].zero_point * W.sums[j + p];
-        put_outputs(sums, x.by[i].scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
-    };
-    // The sums of a vector's lanes cost less than packing. Scales are read at the end, in order.
-    if (m <= INPUTS_AT_ONCE || m * INT8_BLOCK < W.width) {
-        Scratch<std::int32_t> raw(m * W.t);
-        multiply_rows(
-            W.t, m, W.width, n_threads,
-            [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
-                products.of_rows[inputs - 1](x.row(first), RowAddresses(W, rows).at, W.width, sums);
-            },
-            [&](std::size_t i, std::size_t j, std::size_t count, const std::int32_t* sums) {
-                std::copy_n(sums, count, raw.data() + i * W.t + j);
-            });
-        for (std::size_t i = 0; i < m; ++i) finish(i, 0, W.t, raw.data() + i * W.t);
-    } else
-        multiply_packed<4, std::int8_t>(
-            W.t, x.row(0), m, W.width, n_threads, products.add_packed,
-            [&](std::size_t j, std::size_t blocks, std::size_t first, std::size_t groups,
-                std::int8_t* packed) {
-                const std::int8_t* rows[INT8_BLOCK];
-                for (std::size_t end = j + blocks * INT8_BLOCK; j < end; j += INT8_BLOCK) {
-                    for (std::size_t r = 0; r < INT8_BLOCK; ++r)
-                        rows[r] = W.rows + std::min(j + r, W.t - 1) * W.width;
-                    products.pack_rows(rows, groups, first, packed);
-                    packed += 4 * groups * INT8_BLOCK;
-                }
-            },
-            [&](std::size_t j, std::int32_t* sums) {
-                for (std::size_t i = 0; i < m; ++i)
-                    finish(i, j, std::min(INT8_BLOCK, W.t - j), sums + i * INT8_BLOCK);
-            });
+template <int tiles, std::size_t together>
+void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads,
+               const Int8Products::OfTiles* products) {
+    multiply_tiles<tiles, together>(
+        W.t, m, n_threads, [&] { return Int8Taken(W, tiles); },
+        [&](const Int8Taken& taken, std::size_t first, std::size_t inputs, std::int32_t* sums) {
+            products[inputs - 1](x.row(first), W.width, taken.at, sums);
+        },
+        [&](std::size_t i, std::size_t j, std::int32_t* sums) {
+            const std::size_t count = std::min(TILE, W.t - j);
+            for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by[i].zero_point * W.sums[j + p];
+            put_outputs(sums, x.by[i].scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
+        });
 }
 
 // Outputs of the rows that a mask names.
@@ -110,7 +99,7 @@ void masked_rows(const Int8Weights& W, const std::uint8_t* x, Quantization by, c
     multiply_masked_rows(
         mask, W.t, n_threads,
         [&](const std::size_t* rows, std::int32_t* sums) {
-            products.of_rows[0](x, RowAddresses(W, rows).at, W.width, sums);
+            products.of_rows(x, RowAddresses(W, rows).at, W.width, sums);
         },
         [&](std::size_t j) {
             for (std::size_t k = 0; k < W.width; k += INT8_BLOCK) prefetch(W.rows + j * W.width, k);
@@ -240,8 +229,11 @@ void int8_rows(const Int8Weights& W, const float* X, const std::uint8_t* mask, s
                int n_threads) {
     if (m == 0 || W.t == 0) return;
     const Codes x(X, m, W.n, W.width);
-    if (!mask)
-        every_row(W, x, m, out, n_threads);
+    const Int8Products& products = int8_products();
+    if (!mask && m == 1)
+        every_row<TILES_OF_ONE, 1>(W, x, m, out, n_threads, &products.of_one_input);
+    else if (!mask)
+        every_row<TILES_OF_MANY, TOGETHER>(W, x, m, out, n_threads, products.of_inputs);
     else
         for (std::size_t i = 0; i < m; ++i)
             masked_rows(W, x.row(i), x.by[i], mask + i * W.t, out + i * W.t, n_threads);
@@ -289,8 +281,9 @@ namespace sparsact {
 
 SPARSACT_BINDINGS(module) {
     nb::class_<Int8Linear>(module, "Int8Linear")
-        .def(nb::init<Array<const std::int8_t, 2>, Int8Linear::Numbers, Int8Linear::Numbers, std::size_t>(),
-             nb::arg("rows"), nb::arg("scale"), nb::arg("bias"), nb::arg("n"))
+        .def(nb::init<Array<const std::int8_t, 2>, Int8Linear::Numbers, Int8Linear::Numbers, std::size_t,
+                      bool>(),
+             nb::arg("rows"), nb::arg("scale"), nb::arg("bias"), nb::arg("n"), nb::arg("tiled"))
         .def("rows", &Int8Linear::rows)
         .def("rows_at", &Int8Linear::rows_at)
         .def("columns", &Int8Linear::columns);
