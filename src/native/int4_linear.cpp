@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "amx.hpp"
 #include "int4_products.hpp"
 #include "int8_codes.hpp"
 
@@ -118,14 +119,13 @@ struct Int4Taken {
     const std::int8_t* multipliers[TILES_OF_ONE];
 };
 
-template <int tiles, std::size_t together>
+template <int tiles, std::size_t together, class Product>
 void every_row(const Int4Weights& W, const Int4Inputs& x, std::size_t m, float* out, int n_threads,
-               const Int8Products::OfInt4Tiles* products) {
+               Product product) {
     multiply_tiles<tiles, together>(
         W.t, m, n_threads, [&] { return Int4Taken(W, tiles); },
         [&](const Int4Taken& taken, std::size_t first, std::size_t inputs, std::int32_t* sums) {
-            products[inputs - 1](x.codes(first), x.offsets(first), W.width / 16, taken.at, taken.multipliers,
-                                 sums);
+            product(first, inputs, taken, sums);
         },
         [&](std::size_t i, std::size_t j, const std::int32_t* sums) {
             put_outputs(sums, x.scale(i), W.scale + j, W.bias + j, std::min(TILE, W.t - j),
@@ -178,10 +178,27 @@ void int4_rows(const Int4Weights& W, const float* X, const std::uint8_t* mask, s
     if (m == 0 || W.t == 0) return;
     const Int4Inputs x(X, m, W.n, W.width);
     const Int8Products& products = int8_products();
+    const std::size_t groups = W.width / 16;
+    const auto by_vectors = [&](const Int8Products::OfInt4Tiles* of_inputs) {
+        return [&x, groups, of_inputs](std::size_t first, std::size_t inputs, const Int4Taken& taken,
+                                       std::int32_t* sums) {
+            of_inputs[inputs - 1](x.codes(first), x.offsets(first), groups, taken.at, taken.multipliers,
+                                  sums);
+        };
+    };
     if (!mask && m == 1)
-        every_row<TILES_OF_ONE, 1>(W, x, m, out, n_threads, &products.int4_of_one_input);
+        every_row<TILES_OF_ONE, 1>(W, x, m, out, n_threads, by_vectors(&products.int4_of_one_input));
+    else if (!mask && amx_pays(m))
+        every_row<1, AMX_INPUTS>(
+            W, x, m, out, n_threads,
+            [&](std::size_t first, std::size_t inputs, const Int4Taken& taken, std::int32_t* sums) {
+                (inputs > AMX_INPUTS / 2 ? int4_amx_products<AMX_INPUTS>
+                                         : int4_amx_products<AMX_INPUTS / 2>)(inputs, x.codes(first), groups,
+                                                                              taken.at[0],
+                                                                              taken.multipliers[0], sums);
+            });
     else if (!mask)
-        every_row<1, TOGETHER>(W, x, m, out, n_threads, products.int4_of_inputs);
+        every_row<1, TOGETHER>(W, x, m, out, n_threads, by_vectors(products.int4_of_inputs));
     for (std::size_t i = 0; mask && i < m; ++i) {
         const ArrangedCodes arranged(x.codes(i), W.width);
         std::fill_n(out + i * W.t, W.t, x.scale(i) - x.scale(i));  // NaN where an input is not finite

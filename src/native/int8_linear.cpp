@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "amx.hpp"
 #include "int8_codes.hpp"
 #include "int8_ways.hpp"
 #include "packed_rows.hpp"
@@ -76,13 +77,13 @@ struct Int8Taken {
 };
 
 // Outputs of all rows, which are read once for all inputs.
-template <int tiles, std::size_t together>
+template <int tiles, std::size_t together, class Product>
 void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads,
-               const Int8Products::OfTiles* products) {
+               Product product) {
     multiply_tiles<tiles, together>(
         W.t, m, n_threads, [&] { return Int8Taken(W, tiles); },
         [&](const Int8Taken& taken, std::size_t first, std::size_t inputs, std::int32_t* sums) {
-            products[inputs - 1](x.row(first), W.width, taken.at, sums);
+            product(inputs, x.row(first), W.width, taken.at, sums);
         },
         [&](std::size_t i, std::size_t j, std::int32_t* sums) {
             const std::size_t count = std::min(TILE, W.t - j);
@@ -230,10 +231,15 @@ void int8_rows(const Int8Weights& W, const float* X, const std::uint8_t* mask, s
     if (m == 0 || W.t == 0) return;
     const Codes x(X, m, W.n, W.width);
     const Int8Products& products = int8_products();
+    const auto by_vectors = [](const Int8Products::OfTiles* of_inputs) {
+        return [=](std::size_t inputs, auto... rest) { of_inputs[inputs - 1](rest...); };
+    };
     if (!mask && m == 1)
-        every_row<TILES_OF_ONE, 1>(W, x, m, out, n_threads, &products.of_one_input);
+        every_row<TILES_OF_ONE, 1>(W, x, m, out, n_threads, by_vectors(&products.of_one_input));
+    else if (!mask && amx_pays(m))
+        every_row<TILES_OF_ONE, AMX_INPUTS>(W, x, m, out, n_threads, amx_products);
     else if (!mask)
-        every_row<TILES_OF_MANY, TOGETHER>(W, x, m, out, n_threads, products.of_inputs);
+        every_row<TILES_OF_MANY, TOGETHER>(W, x, m, out, n_threads, by_vectors(products.of_inputs));
     else
         for (std::size_t i = 0; i < m; ++i)
             masked_rows(W, x.row(i), x.by[i], mask + i * W.t, out + i * W.t, n_threads);
