@@ -1,7 +1,8 @@
 """``sparsify(model, weights="int4")`` compared with other libraries' 4-bit products, one token at a time.
 
-The decoding steps of ``benchmarks.int8``, a model with the shape of OPT-125M at 5 % active units. Weights are in groups of
-32 on every side. All sides take turns on the same weights; seconds are of the processor, of the wall for several threads.
+The decoding steps of ``benchmarks.int8``, a model with the shape of OPT-125M at 5 % active units. Weights are in groups
+of 32 on every side. All sides take turns on the same weights; seconds are of the processor, of the wall for several
+threads.
 
 - *ONNX Runtime int4*, *OpenVINO int4*, *llama.cpp q4_0*: where they are installed; see ``benchmarks.runtimes``.
 - *own dense int4*: the kernels of the library, reading all weights.

@@ -215,10 +215,10 @@ def _steps(model: DecodingStep, rows: int, count: int) -> list[tuple[Tensor, Ten
 
 
 def _of_rows(model: DecodingStep, rows: int, bits: int, repeats: int, work: str) -> list[Figure]:
-    """A step of several tokens, as fast as the fastest dense side or faster."""
+    """A step of several tokens by the method ``"auto"``, as fast as the fastest dense side or faster."""
     steps = _steps(model, rows, 2)
     dense8, dense4, sparse = (deepcopy(model, {id(p): p for p in model.parameters()}) for _ in range(3))
-    sparsify(sparse, "exact", steps, weights=f"int{bits}", blocks=find_blocks(sparse, steps[0]))
+    sparsify(sparse, "auto", steps, weights=f"int{bits}", blocks=find_blocks(sparse, steps[0]))
     sides: dict[str, Callable[..., Any]] = {
         "float32": model,
         "torch int8": quantized_by_torch(model),

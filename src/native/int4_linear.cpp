@@ -140,7 +140,8 @@ void packed_units(const Int4Weights& V, const std::int8_t* codes, const float* s
     const WideCodes h(codes, m, V.t, &units, count);
     units.resize(count);
     multiply_packed<2, std::int16_t>(
-        V.n, h.data(), m, count, n_threads, int4_add,
+        V.n, h.data(), m, count, n_threads, INPUTS_AT_ONCE,
+        [](std::size_t inputs, auto... rest) { int4_add[inputs - 1](rest...); },
         [&](std::size_t column, std::size_t blocks, std::size_t first, std::size_t groups,
             std::int16_t* packed) {
             int4_pack_columns(V, units.data() + first, groups, column, blocks, packed);
@@ -188,14 +189,11 @@ void int4_rows(const Int4Weights& W, const float* X, const std::uint8_t* mask, s
     };
     if (!mask && m == 1)
         every_row<TILES_OF_ONE, 1>(W, x, m, out, n_threads, by_vectors(&products.int4_of_one_input));
-    else if (!mask && amx_pays(m))
+    else if (!mask && amx_pays(m, WORTH_INT4_AMX))
         every_row<1, AMX_INPUTS>(
             W, x, m, out, n_threads,
             [&](std::size_t first, std::size_t inputs, const Int4Taken& taken, std::int32_t* sums) {
-                (inputs > AMX_INPUTS / 2 ? int4_amx_products<AMX_INPUTS>
-                                         : int4_amx_products<AMX_INPUTS / 2>)(inputs, x.codes(first), groups,
-                                                                              taken.at[0],
-                                                                              taken.multipliers[0], sums);
+                int4_amx_products(inputs, x.codes(first), groups, taken.at[0], taken.multipliers[0], sums);
             });
     else if (!mask)
         every_row<1, TOGETHER>(W, x, m, out, n_threads, by_vectors(products.int4_of_inputs));
