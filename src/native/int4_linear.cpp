@@ -104,6 +104,7 @@ struct Int4Taken {
     void take(int n, std::size_t j) {
         at[n] = from.tile(j, space.data() + n * from.space());
         multipliers[n] = W.multipliers + j * (W.width / 16);
+        prefetch(W.scale, j + TILE), prefetch(W.bias, j + TILE);
         if (W.tiled) return;
         std::int8_t* to = of_rows.data() + n * W.width;
         multipliers[n] = to;
@@ -177,6 +178,7 @@ void add_listed(const Int4Weights& V, const std::vector<std::size_t>& rows, cons
 void int4_rows(const Int4Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
                int n_threads) {
     if (m == 0 || W.t == 0) return;
+    TileSource<std::uint8_t>{W.rows, W.t, W.width, W.tiled}.ask();
     const Int4Inputs x(X, m, W.n, W.width);
     const Int8Products& products = int8_products();
     const std::size_t groups = W.width / 16;

@@ -69,9 +69,13 @@ struct RowAddresses {
 // Tiles of weights that are read side by side.
 struct Int8Taken {
     Int8Taken(const Int8Weights& W, std::size_t count)
-        : from{W.rows, W.t, W.width, W.tiled}, space(count * from.space()) {}
-    void take(int n, std::size_t j) { at[n] = from.tile(j, space.data() + n * from.space()); }
+        : W(W), from{W.rows, W.t, W.width, W.tiled}, space(count * from.space()) {}
+    void take(int n, std::size_t j) {
+        at[n] = from.tile(j, space.data() + n * from.space());
+        prefetch(W.scale, j + TILE), prefetch(W.bias, j + TILE), prefetch(W.sums, j + TILE);
+    }
 
+    const Int8Weights& W;
     TileSource<std::int8_t> from;
     Scratch<std::int8_t> space;
     const std::int8_t* at[std::max(TILES_OF_ONE, TILES_OF_MANY)];
@@ -234,6 +238,7 @@ void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std
 void int8_rows(const Int8Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
                int n_threads) {
     if (m == 0 || W.t == 0) return;
+    TileSource<std::int8_t>{W.rows, W.t, W.width, W.tiled}.ask();
     const Codes x(X, m, W.n, W.width);
     const Int8Products& products = int8_products();
     const auto by_vectors = [](const Int8Products::OfTiles* of_inputs) {

@@ -35,6 +35,11 @@ void put_tile(const Byte* const* rows, std::size_t width, Byte* to) {
         }
 }
 
+// Rows of each of so many parts of t rows, whole tiles.
+inline std::size_t part_of(std::size_t t, std::size_t tiles) {
+    return (t + tiles * TILE - 1) / (tiles * TILE) * TILE;
+}
+
 // A matrix (t, width) of bytes in tiles, or by rows.
 template <class Byte>
 struct TileSource {
@@ -51,6 +56,12 @@ struct TileSource {
         return space;
     }
     std::size_t space() const { return tiled ? 0 : TILE * width; }
+    // Asks for the first lines of what is read side by side, while inputs are quantised.
+    void ask() const {
+        for (int n = 0; tiled && n < TILES_OF_ONE; ++n)
+            for (std::size_t line = 0; line < 256; line += 64)
+                prefetch(bytes, n * part_of(t, TILES_OF_ONE) * width + line);
+    }
 };
 
 // put(i, j, sums) for TILE outputs from j on, of all t, and each of m inputs: prepare(n) makes what takes
@@ -59,7 +70,7 @@ struct TileSource {
 template <int tiles, std::size_t together, class Prepare, class Multiply, class Put>
 void multiply_tiles(std::size_t t, std::size_t m, int n_threads, Prepare prepare, Multiply multiply,
                     Put put) {
-    const std::size_t part = (t + tiles * TILE - 1) / (tiles * TILE) * TILE;
+    const std::size_t part = part_of(t, tiles);
     in_shares(n_threads, part / TILE, [&](std::size_t begin, std::size_t end) {
         auto taken = prepare();
         for (std::size_t start = begin * TILE; start < end * TILE; start += TILE) {
