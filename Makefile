@@ -87,7 +87,7 @@ NUMERICAL := tests/test_forced.py tests/kernels tests/fourier tests/learners tes
 test-cpus: .venv/dev
 	run() { echo "$$1"; $(ONE_THREAD) env $$(echo "$$1" | tr , ' ') $(RUN_TESTS) $$2 || exit 1; }; \
 	for cpu in $(CPUS); do run $$cpu "$(NUMERICAL)"; done; \
-	for cpu in $(VNNI) SPARSACT_VNNI=0,SPARSACT_CACHE_WAYS=8; do run $$cpu "tests/test_forced.py tests/kernels"; done; \
+	for cpu in $(VNNI) SPARSACT_AMX=0 SPARSACT_VNNI=0,SPARSACT_CACHE_WAYS=8; do run $$cpu "tests/test_forced.py tests/kernels"; done; \
 	for cpu in $(ROUTED); do run $$cpu "tests/test_forced.py tests/layers"; done
 
 # A copy of the package with kernels that check themselves, in an environment that finds it before the installed one; the

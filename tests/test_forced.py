@@ -36,6 +36,10 @@ def test_int8_products_are_those_of_vnni_where_it_is_forced():
     assert dispatch.native.vnni() == (forced("SPARSACT_VNNI") == "1")
 
 
+def test_products_of_several_inputs_are_those_of_amx_where_it_is_forced():
+    assert dispatch.native.amx() == (forced("SPARSACT_AMX") == "1")
+
+
 def test_the_first_cache_is_the_one_that_is_forced():
     assert dispatch.native.cache_ways() == int(forced("SPARSACT_CACHE_WAYS"))
 

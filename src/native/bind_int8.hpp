@@ -13,12 +13,21 @@ class Int8Linear {
   public:
     using Numbers = Array<const float, 1>;
 
-    Int8Linear(Array<const std::int8_t, 2> rows, Numbers scale, Numbers bias, std::size_t n)
-        : rows_(rows), scale_(scale), bias_(bias), sums_(rows.shape(0)) {
-        const std::size_t t = rows.shape(0), width = rows.shape(1);
-        for (std::size_t j = 0; j < t; ++j)
-            for (std::size_t k = 0; k < width; ++k) sums_[j] += rows.data()[j * width + k];
-        weights_ = {rows.data(), scale.data(), bias.data(), sums_.data(), t, n, width};
+    // `rows` (t, width), or tiles (tiles, 16 * width) of the rows of as many outputs as there are scales.
+    Int8Linear(Array<const std::int8_t, 2> rows, Numbers scale, Numbers bias, std::size_t n, bool tiled)
+        : rows_(rows), scale_(scale), bias_(bias), sums_(rows.shape(0) * (tiled ? 16 : 1)) {
+        const std::size_t count = rows.shape(0), size = rows.shape(1);
+        for (std::size_t j = 0; j < count; ++j)
+            for (std::size_t k = 0; k < size; ++k)
+                sums_[tiled ? 16 * j + k / 4 % 16 : j] += rows.data()[j * size + k];
+        weights_ = {rows.data(),
+                    scale.data(),
+                    bias.data(),
+                    sums_.data(),
+                    tiled ? scale.shape(0) : count,
+                    n,
+                    tiled ? size / 16 : size,
+                    tiled};
     }
 
     void rows(std::size_t x, std::size_t m, std::size_t out, int n_threads) const {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "amx.hpp"
 #include "int4_products.hpp"
 #include "int8_codes.hpp"
 
@@ -30,40 +31,47 @@ void int4_codes(const float* X, std::size_t m, std::size_t n, std::int8_t* codes
 
 namespace {
 
-constexpr std::size_t WORTH_PACKING = 48;  // inputs
 constexpr double ADDED_ALONE =
                      3.4,  // what a row costs that is added for one input, in products of packed rows
     UNPACKED = 25;         // and what packing one costs
 
-using RowProducts = void (*)(const Int4Input*, const std::uint8_t* const*, const std::int8_t* const*,
-                             std::size_t, std::int32_t*);
-constexpr RowProducts int4_products[MAX_INPUTS] = {
-    int4_row_products<AT_ONCE, 1>, int4_row_products<AT_ONCE, 2>, int4_row_products<AT_ONCE, 3>,
-    int4_row_products<AT_ONCE, 4>};
-
-// Codes of all inputs, arranged as the kernels read them, and their scales.
+// Codes (m, 2 * width) of all inputs, filled up with zeros, their scales, and what the sums of each group
+// begin with.
 class Int4Inputs {
   public:
     Int4Inputs(const float* X, std::size_t m, std::size_t n, std::size_t width)
-        : codes_(m * 2 * width), offsets_(m * (width / 2)), scales_(m), width_(width) {
-        Scratch<std::int8_t> plain(2 * width);
-        std::memset(plain.data() + n, 0, 2 * width - n);
+        : codes_(m * 2 * width), offsets_(m * (width / 16)), scales_(m), width_(width) {
+        const Int8Products& products = int8_products();
         for (std::size_t i = 0; i < m; ++i) {
-            int4_codes(X + i * n, 1, n, plain.data(), scales_.data() + i);
-            arrange_codes(plain.data(), width, codes_.data() + i * 2 * width,
-                          offsets_.data() + i * (width / 2));
+            std::int8_t* codes = codes_.data() + i * 2 * width;
+            std::memset(codes + n, 0, 2 * width - n);
+            int4_codes(X + i * n, 1, n, codes, scales_.data() + i);
+            for (std::size_t g = 0; g < width / 16; ++g)
+                offsets_[i * (width / 16) + g] = products.int4_offset(codes + INT4_GROUP * g);
         }
     }
-    Int4Input row(std::size_t i) const {
-        return {codes_.data() + i * 2 * width_, offsets_.data() + i * (width_ / 2)};
+    const std::int8_t* codes(std::size_t i) const { return codes_.data() + i * 2 * width_; }
+    const std::uint32_t* offsets(std::size_t i) const { return offsets_.data() + i * (width_ / 16); }
+    float scale(std::size_t i) const { return scales_[i]; }
+
+  private:
+    Scratch<std::int8_t> codes_;
+    Scratch<std::uint32_t> offsets_;
+    Scratch<float> scales_;
+    std::size_t width_;
+};
+
+// An input as `int4_row_products` reads it.
+class ArrangedCodes {
+  public:
+    ArrangedCodes(const std::int8_t* codes, std::size_t width) : codes_(2 * width), offsets_(width / 2) {
+        arrange_codes(codes, width, codes_.data(), offsets_.data());
     }
-    float scale(std::size_t i) const { return scales_.data()[i]; }
+    Int4Input input() const { return {codes_.data(), offsets_.data()}; }
 
   private:
     Scratch<std::int8_t> codes_;
     Scratch<std::int16_t> offsets_;
-    Scratch<float> scales_;
-    std::size_t width_;
 };
 
 // Codes (m, width) of 16 bits, those of the columns that are named or all, filled up with zeros.
@@ -89,23 +97,40 @@ using AddPacked = void (*)(const std::int16_t*, std::size_t, const std::int16_t*
 constexpr AddPacked int4_add[MAX_INPUTS] = {int4_add_packed<1>, int4_add_packed<2>, int4_add_packed<3>,
                                             int4_add_packed<4>};
 
-// Outputs of all rows for many inputs: weights are unpacked once for all of them.
-void packed_rows(const Int4Weights& W, const float* X, std::size_t m, float* out, int n_threads) {
-    Scratch<std::int8_t> codes(m * W.n);
-    Scratch<float> scales(m);
-    int4_codes(X, m, W.n, codes.data(), scales.data());
-    const WideCodes x(codes.data(), m, W.n, nullptr, 2 * W.width);
-    multiply_packed<2, std::int16_t>(
-        W.t, x.data(), m, 2 * W.width, n_threads, int4_add,
-        [&](std::size_t j, std::size_t blocks, std::size_t first, std::size_t groups, std::int16_t* packed) {
-            for (std::size_t b = 0; b < blocks; ++b)
-                int4_pack_rows(W, j + b * INT8_BLOCK, first, groups, int8_products(),
-                               packed + b * 2 * groups * INT8_BLOCK);
+// Tiles of weights that are read side by side, and of multipliers.
+struct Int4Taken {
+    Int4Taken(const Int4Weights& W, std::size_t count)
+        : W(W), from{W.rows, W.t, W.width, W.tiled}, space(count * from.space()), of_rows(count * W.width) {}
+    void take(int n, std::size_t j) {
+        at[n] = from.tile(j, space.data() + n * from.space());
+        multipliers[n] = W.multipliers + j * (W.width / 16);
+        prefetch(W.scale, j + TILE), prefetch(W.bias, j + TILE);
+        if (W.tiled) return;
+        std::int8_t* to = of_rows.data() + n * W.width;
+        multipliers[n] = to;
+        for (std::size_t g = 0; g < W.width / 16; ++g)
+            for (std::size_t r = 0; r < TILE; ++r) *to++ = W.multipliers_of(std::min(j + r, W.t - 1))[g];
+    }
+
+    const Int4Weights& W;
+    TileSource<std::uint8_t> from;
+    Scratch<std::uint8_t> space;
+    Scratch<std::int8_t> of_rows;
+    const std::uint8_t* at[TILES_OF_ONE];
+    const std::int8_t* multipliers[TILES_OF_ONE];
+};
+
+template <int tiles, std::size_t together, class Product>
+void every_row(const Int4Weights& W, const Int4Inputs& x, std::size_t m, float* out, int n_threads,
+               Product product) {
+    multiply_tiles<tiles, together>(
+        W.t, m, n_threads, [&] { return Int4Taken(W, tiles); },
+        [&](const Int4Taken& taken, std::size_t first, std::size_t inputs, std::int32_t* sums) {
+            product(first, inputs, taken, sums);
         },
-        [&](std::size_t j, const std::int32_t* sums) {
-            for (std::size_t i = 0; i < m; ++i)
-                put_outputs(sums + i * INT8_BLOCK, scales[i], W.scale + j, W.bias + j,
-                            std::min(INT8_BLOCK, W.t - j), out + i * W.t + j);
+        [&](std::size_t i, std::size_t j, const std::int32_t* sums) {
+            put_outputs(sums, x.scale(i), W.scale + j, W.bias + j, std::min(TILE, W.t - j),
+                        out + i * W.t + j);
         });
 }
 
@@ -116,7 +141,8 @@ void packed_units(const Int4Weights& V, const std::int8_t* codes, const float* s
     const WideCodes h(codes, m, V.t, &units, count);
     units.resize(count);
     multiply_packed<2, std::int16_t>(
-        V.n, h.data(), m, count, n_threads, int4_add,
+        V.n, h.data(), m, count, n_threads, INPUTS_AT_ONCE,
+        [](std::size_t inputs, auto... rest) { int4_add[inputs - 1](rest...); },
         [&](std::size_t column, std::size_t blocks, std::size_t first, std::size_t groups,
             std::int16_t* packed) {
             int4_pack_columns(V, units.data() + first, groups, column, blocks, packed);
@@ -126,16 +152,6 @@ void packed_units(const Int4Weights& V, const std::int8_t* codes, const float* s
                 put_outputs(sums + i * INT8_BLOCK, scales[i], V.scale + column, V.bias + column,
                             std::min(INT8_BLOCK, V.n - column), out + i * V.n + column);
         });
-}
-
-void multiply(const Int4Weights& W, const Int4Inputs& x, std::size_t first, std::size_t inputs,
-              const std::size_t* rows, std::int32_t* sums) {
-    Int4Input some[MAX_INPUTS];
-    for (std::size_t i = 0; i < inputs; ++i) some[i] = x.row(first + i);
-    const std::uint8_t* at[AT_ONCE];
-    const std::int8_t* multipliers[AT_ONCE];
-    for (int r = 0; r < AT_ONCE; ++r) at[r] = W.row(rows[r]), multipliers[r] = W.multipliers_of(rows[r]);
-    int4_products[inputs - 1](some, at, multipliers, W.width, sums);
 }
 
 // Adds the rows begin, ..., end - 1 of those listed to sums.
@@ -162,27 +178,39 @@ void add_listed(const Int4Weights& V, const std::vector<std::size_t>& rows, cons
 void int4_rows(const Int4Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
                int n_threads) {
     if (m == 0 || W.t == 0) return;
-    if (!mask && m >= WORTH_PACKING) {
-        packed_rows(W, X, m, out, n_threads);
-        return;
-    }
+    TileSource<std::uint8_t>{W.rows, W.t, W.width, W.tiled}.ask();
     const Int4Inputs x(X, m, W.n, W.width);
-    if (!mask) {
-        multiply_rows(
-            W.t, m, 2 * W.width, n_threads,
-            [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
-                multiply(W, x, first, inputs, rows, sums);
-            },
-            [&](std::size_t i, std::size_t j, std::size_t count, const std::int32_t* sums) {
-                put_outputs(sums, x.scale(i), W.scale + j, W.bias + j, count, out + i * W.t + j);
+    const Int8Products& products = int8_products();
+    const std::size_t groups = W.width / 16;
+    const auto by_vectors = [&](const Int8Products::OfInt4Tiles* of_inputs) {
+        return [&x, groups, of_inputs](std::size_t first, std::size_t inputs, const Int4Taken& taken,
+                                       std::int32_t* sums) {
+            of_inputs[inputs - 1](x.codes(first), x.offsets(first), groups, taken.at, taken.multipliers,
+                                  sums);
+        };
+    };
+    if (!mask && m == 1)
+        every_row<TILES_OF_ONE, 1>(W, x, m, out, n_threads, by_vectors(&products.int4_of_one_input));
+    else if (!mask && amx_pays(m, WORTH_INT4_AMX))
+        every_row<1, AMX_INPUTS>(
+            W, x, m, out, n_threads,
+            [&](std::size_t first, std::size_t inputs, const Int4Taken& taken, std::int32_t* sums) {
+                int4_amx_products(inputs, x.codes(first), groups, taken.at[0], taken.multipliers[0], sums);
             });
-        return;
-    }
-    for (std::size_t i = 0; i < m; ++i) {
+    else if (!mask)
+        every_row<1, TOGETHER>(W, x, m, out, n_threads, by_vectors(products.int4_of_inputs));
+    for (std::size_t i = 0; mask && i < m; ++i) {
+        const ArrangedCodes arranged(x.codes(i), W.width);
         std::fill_n(out + i * W.t, W.t, x.scale(i) - x.scale(i));  // NaN where an input is not finite
         multiply_masked_rows(
             mask + i * W.t, W.t, n_threads,
-            [&](const std::size_t* rows, std::int32_t* sums) { multiply(W, x, i, 1, rows, sums); },
+            [&](const std::size_t* rows, std::int32_t* sums) {
+                const std::uint8_t* at[AT_ONCE];
+                const std::int8_t* multipliers[AT_ONCE];
+                for (int r = 0; r < AT_ONCE; ++r)
+                    at[r] = W.row(rows[r]), multipliers[r] = W.multipliers_of(rows[r]);
+                int4_row_products(arranged.input(), at, multipliers, W.width, sums);
+            },
             [&](std::size_t j) {
                 for (std::size_t k = 0; k < W.width; k += INT4_BLOCK) prefetch(W.row(j), k);
             },
@@ -240,14 +268,22 @@ class Int4Linear {
   public:
     using Numbers = Array<const float, 1>;
 
+    // `rows` (t, width), or tiles (tiles, 16 * width) of the rows of as many outputs as there are scales, and
+    // multipliers in the same order.
     Int4Linear(Array<const std::uint8_t, 2> rows, Array<const std::int8_t, 2> multipliers, Numbers scale,
-               Numbers bias, std::size_t n)
+               Numbers bias, std::size_t n, bool tiled)
         : rows_(rows),
           multipliers_(multipliers),
           scale_(scale),
           bias_(bias),
-          weights_{rows.data(), multipliers.data(), scale.data(), bias.data(), rows.shape(0),
-                   n,           rows.shape(1)} {}
+          weights_{rows.data(),
+                   multipliers.data(),
+                   scale.data(),
+                   bias.data(),
+                   tiled ? scale.shape(0) : rows.shape(0),
+                   n,
+                   tiled ? rows.shape(1) / 16 : rows.shape(1),
+                   tiled} {}
 
     void rows(std::size_t x, std::size_t m, std::size_t out, int n_threads) const {
         run_rows(x, 0, m, out, n_threads);
@@ -280,8 +316,9 @@ class Int4Linear {
 SPARSACT_BINDINGS(module) {
     nb::class_<Int4Linear>(module, "Int4Linear")
         .def(nb::init<Array<const std::uint8_t, 2>, Array<const std::int8_t, 2>, Int4Linear::Numbers,
-                      Int4Linear::Numbers, std::size_t>(),
-             nb::arg("rows"), nb::arg("multipliers"), nb::arg("scale"), nb::arg("bias"), nb::arg("n"))
+                      Int4Linear::Numbers, std::size_t, bool>(),
+             nb::arg("rows"), nb::arg("multipliers"), nb::arg("scale"), nb::arg("bias"), nb::arg("n"),
+             nb::arg("tiled"))
         .def("rows", &Int4Linear::rows)
         .def("rows_at", &Int4Linear::rows_at)
         .def("columns", &Int4Linear::columns);

@@ -17,6 +17,7 @@ struct Int4Weights {
     const std::int8_t* multipliers;  // (t, width / 16)
     const float *scale, *bias;       // one number an output
     std::size_t t, n, width;         // n columns are in use
+    bool tiled;                      // whether both stand in tiles, a group of 16 rows side by side
 
     const std::uint8_t* row(std::size_t j) const { return rows + j * width; }
     const std::int8_t* multipliers_of(std::size_t j) const { return multipliers + j * (width / 16); }

@@ -99,34 +99,27 @@ SPARSACT_INLINE std::int32_t total_of(Nibbles lanes) {
     return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xB1)));
 }
 
-// sums[i][r] = <row r, input i>.
-template <int rows, int inputs>
-void int4_row_products(const Int4Input* x, const std::uint8_t* const* w,
-                       const std::int8_t* const* multipliers, std::size_t width, std::int32_t* sums) {
+// sums[r] = <row r, x> for AT_ONCE rows.
+inline void int4_row_products(const Int4Input& x, const std::uint8_t* const* w,
+                              const std::int8_t* const* multipliers, std::size_t width, std::int32_t* sums) {
     constexpr std::size_t step = sizeof(Nibbles);
     const Nibbles half = WIDE(set1_epi8)(15);
-    Nibbles totals[rows][inputs];
-    for (int r = 0; r < rows; ++r)
-        for (int i = 0; i < inputs; ++i) totals[r][i] = WIDE(set1_epi32)(0);
+    Nibbles totals[AT_ONCE];
+    for (Nibbles& total : totals) total = WIDE(set1_epi32)(0);
     for (std::size_t k = 0; k < width; k += step) {
         const std::size_t at = 2 * (k - k % INT4_BLOCK) + k % INT4_BLOCK;
 #pragma GCC unroll 4
-        for (int r = 0; r < rows; ++r) {
+        for (int r = 0; r < AT_ONCE; ++r) {
             const Nibbles v = packed_at(w[r] + k);
             const Nibbles low = WIDE_AND(v, half), high = WIDE_AND(WIDE(srli_epi16)(v, 4), half);
             const Nibbles by = of_each_group(multipliers[r] + k / 16);
-#pragma GCC unroll 4
-            for (int i = 0; i < inputs; ++i) {
-                const Nibbles one = WIDE(maddubs_epi16)(low, packed_at(x[i].codes + at));
-                const Nibbles two = WIDE(maddubs_epi16)(high, packed_at(x[i].codes + at + INT4_BLOCK));
-                const Nibbles four =
-                    WIDE(add_epi16)(WIDE(add_epi16)(one, packed_at(x[i].offsets + k / 2)), two);
-                totals[r][i] = WIDE(add_epi32)(totals[r][i], WIDE(madd_epi16)(four, by));
-            }
+            const Nibbles one = WIDE(maddubs_epi16)(low, packed_at(x.codes + at));
+            const Nibbles two = WIDE(maddubs_epi16)(high, packed_at(x.codes + at + INT4_BLOCK));
+            const Nibbles four = WIDE(add_epi16)(WIDE(add_epi16)(one, packed_at(x.offsets + k / 2)), two);
+            totals[r] = WIDE(add_epi32)(totals[r], WIDE(madd_epi16)(four, by));
         }
     }
-    for (int r = 0; r < rows; ++r)
-        for (int i = 0; i < inputs; ++i) sums[i * rows + r] = total_of(totals[r][i]);
+    for (int r = 0; r < AT_ONCE; ++r) sums[r] = total_of(totals[r]);
 }
 
 // Each lane of 32 bits moved by 16.
@@ -188,23 +181,8 @@ inline void int4_unpacked(const std::uint8_t* row, std::int8_t multiplier, std::
             _mm256_mullo_epi16(_mm256_sub_epi16(_mm256_cvtepu8_epi16(halves[h]), _mm256_set1_epi16(8)), by));
 }
 
-// Weights (64, 2 * groups) of rows whose columns begin at `column`, as `int4_add_packed` reads them: two
-// columns of a row side by side, in the order of int8's rows, of which four bytes are.
-inline void int4_pack_rows(const Int4Weights& W, std::size_t first, std::size_t column, std::size_t groups,
-                           const Int8Products& products, std::int16_t* packed) {
-    alignas(64) std::int16_t unpacked[INT8_BLOCK][PACKED];
-    const std::int8_t* rows[INT8_BLOCK];
-    for (std::size_t r = 0; r < INT8_BLOCK; ++r) {
-        const std::size_t j = std::min(first + r, W.t - 1);
-        for (std::size_t k = 0; k < 2 * groups; k += INT4_GROUP)
-            int4_unpacked(W.row(j) + (column + k) / 2, W.multipliers_of(j)[(column + k) / INT4_GROUP],
-                          unpacked[r] + k);
-        rows[r] = reinterpret_cast<const std::int8_t*>(unpacked[r]);
-    }
-    products.pack_rows(rows, groups, 0, reinterpret_cast<std::int8_t*>(packed));
-}
-
-// The same of columns: two rows side by side, of each of which `blocks` blocks of weights begin at `column`.
+// Weights of 2 * groups rows as `int4_add_packed` reads them, two rows side by side, in 16 bits: of each row
+// `blocks` blocks from `column` on.
 inline void int4_pack_columns(const Int4Weights& V, const std::size_t* rows, std::size_t groups,
                               std::size_t column, std::size_t blocks, std::int16_t* packed) {
     constexpr std::size_t step = sizeof(Nibbles), count = step / 4;
@@ -258,19 +236,16 @@ void int4_add_packed(const std::int16_t* x, std::size_t apart, const std::int16_
 
 inline std::int32_t int4_weight(std::uint8_t byte, bool high) { return (high ? byte >> 4 : byte & 15) - 8; }
 
-template <int rows, int inputs>
-void int4_row_products(const Int4Input* x, const std::uint8_t* const* w,
-                       const std::int8_t* const* multipliers, std::size_t width, std::int32_t* sums) {
-    for (int r = 0; r < rows; ++r)
-        for (int i = 0; i < inputs; ++i) {
-            std::int32_t sum = 0;
-            for (std::size_t k = 0; k < width; ++k) {
-                const std::int8_t* low = x[i].codes + 2 * (k - k % INT4_BLOCK) + k % INT4_BLOCK;
-                sum += multipliers[r][k / 16] *
+inline void int4_row_products(const Int4Input& x, const std::uint8_t* const* w,
+                              const std::int8_t* const* multipliers, std::size_t width, std::int32_t* sums) {
+    for (int r = 0; r < AT_ONCE; ++r) {
+        sums[r] = 0;
+        for (std::size_t k = 0; k < width; ++k) {
+            const std::int8_t* low = x.codes + 2 * (k - k % INT4_BLOCK) + k % INT4_BLOCK;
+            sums[r] += multipliers[r][k / 16] *
                        (low[0] * int4_weight(w[r][k], false) + low[INT4_BLOCK] * int4_weight(w[r][k], true));
-            }
-            sums[i * rows + r] = sum;
         }
+    }
 }
 
 inline void int4_add_rows(const std::int8_t* x, const std::uint8_t* const* rows,
@@ -291,13 +266,6 @@ inline std::int16_t int4_number(const Int4Weights& W, std::size_t row, std::size
     const std::size_t byte = column / INT4_GROUP * 16 + column % 16;
     return static_cast<std::int16_t>(W.multipliers_of(row)[column / INT4_GROUP] *
                                      int4_weight(W.row(row)[byte], column % INT4_GROUP >= 16));
-}
-
-inline void int4_pack_rows(const Int4Weights& W, std::size_t first, std::size_t column, std::size_t groups,
-                           const Int8Products&, std::int16_t* packed) {
-    for (std::size_t k = 0; k < 2 * groups; ++k)
-        for (std::size_t r = 0; r < INT8_BLOCK; ++r)
-            *packed++ = int4_number(W, std::min(first + r, W.t - 1), column + k);
 }
 
 inline void int4_pack_columns(const Int4Weights& V, const std::size_t* rows, std::size_t groups,

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "amx.hpp"
 #include "int8_codes.hpp"
 #include "int8_ways.hpp"
 #include "packed_rows.hpp"
@@ -16,7 +17,8 @@
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-constexpr double ADDED_ALONE = 4;  // what a row costs that is added for one input, in products of packed rows
+constexpr double ADDED_ALONE = 4,  // what a row costs that is added for one input, in products of packed rows
+    PACKED_AMX = 1.5;              // and what one costs that is packed for AMX, in rows that are added
 
 }  // namespace
 
@@ -64,42 +66,35 @@ struct RowAddresses {
     const std::int8_t* at[AT_ONCE];
 };
 
+// Tiles of weights that are read side by side.
+struct Int8Taken {
+    Int8Taken(const Int8Weights& W, std::size_t count)
+        : W(W), from{W.rows, W.t, W.width, W.tiled}, space(count * from.space()) {}
+    void take(int n, std::size_t j) {
+        at[n] = from.tile(j, space.data() + n * from.space());
+        prefetch(W.scale, j + TILE), prefetch(W.bias, j + TILE), prefetch(W.sums, j + TILE);
+    }
+
+    const Int8Weights& W;
+    TileSource<std::int8_t> from;
+    Scratch<std::int8_t> space;
+    const std::int8_t* at[std::max(TILES_OF_ONE, TILES_OF_MANY)];
+};
+
 // Outputs of all rows, which are read once for all inputs.
-void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads) {
-    const Int8Products& products = int8_products();
-    const auto finish = [&](std::size_t i, std::size_t j, std::size_t count, std::int32_t* sums) {
-        for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by[i].zero_point * W.sums[j + p];
-        put_outputs(sums, x.by[i].scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
-    };
-    // The sums of a vector's lanes cost less than packing. Scales are read at the end, in order.
-    if (m <= INPUTS_AT_ONCE || m * INT8_BLOCK < W.width) {
-        Scratch<std::int32_t> raw(m * W.t);
-        multiply_rows(
-            W.t, m, W.width, n_threads,
-            [&](std::size_t first, std::size_t inputs, const std::size_t* rows, std::int32_t* sums) {
-                products.of_rows[inputs - 1](x.row(first), RowAddresses(W, rows).at, W.width, sums);
-            },
-            [&](std::size_t i, std::size_t j, std::size_t count, const std::int32_t* sums) {
-                std::copy_n(sums, count, raw.data() + i * W.t + j);
-            });
-        for (std::size_t i = 0; i < m; ++i) finish(i, 0, W.t, raw.data() + i * W.t);
-    } else
-        multiply_packed<4, std::int8_t>(
-            W.t, x.row(0), m, W.width, n_threads, products.add_packed,
-            [&](std::size_t j, std::size_t blocks, std::size_t first, std::size_t groups,
-                std::int8_t* packed) {
-                const std::int8_t* rows[INT8_BLOCK];
-                for (std::size_t end = j + blocks * INT8_BLOCK; j < end; j += INT8_BLOCK) {
-                    for (std::size_t r = 0; r < INT8_BLOCK; ++r)
-                        rows[r] = W.rows + std::min(j + r, W.t - 1) * W.width;
-                    products.pack_rows(rows, groups, first, packed);
-                    packed += 4 * groups * INT8_BLOCK;
-                }
-            },
-            [&](std::size_t j, std::int32_t* sums) {
-                for (std::size_t i = 0; i < m; ++i)
-                    finish(i, j, std::min(INT8_BLOCK, W.t - j), sums + i * INT8_BLOCK);
-            });
+template <int tiles, std::size_t together, class Product>
+void every_row(const Int8Weights& W, const Codes& x, std::size_t m, float* out, int n_threads,
+               Product product) {
+    multiply_tiles<tiles, together>(
+        W.t, m, n_threads, [&] { return Int8Taken(W, tiles); },
+        [&](const Int8Taken& taken, std::size_t first, std::size_t inputs, std::int32_t* sums) {
+            product(inputs, x.row(first), W.width, taken.at, sums);
+        },
+        [&](std::size_t i, std::size_t j, std::int32_t* sums) {
+            const std::size_t count = std::min(TILE, W.t - j);
+            for (std::size_t p = 0; p < count; ++p) sums[p] -= x.by[i].zero_point * W.sums[j + p];
+            put_outputs(sums, x.by[i].scale, W.scale + j, W.bias + j, count, out + i * W.t + j);
+        });
 }
 
 // Outputs of the rows that a mask names.
@@ -110,7 +105,7 @@ void masked_rows(const Int8Weights& W, const std::uint8_t* x, Quantization by, c
     multiply_masked_rows(
         mask, W.t, n_threads,
         [&](const std::size_t* rows, std::int32_t* sums) {
-            products.of_rows[0](x, RowAddresses(W, rows).at, W.width, sums);
+            products.of_rows(x, RowAddresses(W, rows).at, W.width, sums);
         },
         [&](std::size_t j) {
             for (std::size_t k = 0; k < W.width; k += INT8_BLOCK) prefetch(W.rows + j * W.width, k);
@@ -201,7 +196,7 @@ void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std
     const Int8Products& products = int8_products();
     const bool centred =
         std::all_of(h.by.begin(), h.by.end(), [](Quantization by) { return !by.zero_point; });
-    const std::size_t count = (units.size() + 3) / 4 * 4;
+    const std::size_t count = (units.size() + 63) / 64 * 64;  // what AMX reads at once
     const std::size_t inputs = m + !centred;  // a last one of ones gives the sums of the weights
     Scratch<std::uint8_t> x(inputs * count);
     std::memset(x.data() + m * count, 1, (inputs - m) * count);
@@ -215,8 +210,12 @@ void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std
     }
     std::vector<const std::int8_t*> rows(count, V.rows);
     for (std::size_t p = 0; p < units.size(); ++p) rows[p] = V.rows + units[p] * V.width;
+    const bool amx = amx_pays(inputs);
     multiply_packed<4, std::int8_t>(
-        V.width, x.data(), inputs, count, n_threads, products.add_packed,
+        V.width, x.data(), inputs, count, n_threads, amx ? AMX_INPUTS : INPUTS_AT_ONCE,
+        [&](std::size_t some, auto... rest) {
+            amx ? amx_add_packed(some, rest...) : products.add_packed[some - 1](rest...);
+        },
         [&](std::size_t column, std::size_t blocks, std::size_t first, std::size_t groups,
             std::int8_t* packed) {
             products.pack_columns(rows.data() + first, groups, column, blocks, packed);
@@ -239,9 +238,18 @@ void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std
 void int8_rows(const Int8Weights& W, const float* X, const std::uint8_t* mask, std::size_t m, float* out,
                int n_threads) {
     if (m == 0 || W.t == 0) return;
+    TileSource<std::int8_t>{W.rows, W.t, W.width, W.tiled}.ask();
     const Codes x(X, m, W.n, W.width);
-    if (!mask)
-        every_row(W, x, m, out, n_threads);
+    const Int8Products& products = int8_products();
+    const auto by_vectors = [](const Int8Products::OfTiles* of_inputs) {
+        return [=](std::size_t inputs, auto... rest) { of_inputs[inputs - 1](rest...); };
+    };
+    if (!mask && m == 1)
+        every_row<TILES_OF_ONE, 1>(W, x, m, out, n_threads, by_vectors(&products.of_one_input));
+    else if (!mask && amx_pays(m))
+        every_row<TILES_OF_ONE, AMX_INPUTS>(W, x, m, out, n_threads, amx_products);
+    else if (!mask)
+        every_row<TILES_OF_MANY, TOGETHER>(W, x, m, out, n_threads, by_vectors(products.of_inputs));
     else
         for (std::size_t i = 0; i < m; ++i)
             masked_rows(W, x.row(i), x.by[i], mask + i * W.t, out + i * W.t, n_threads);
@@ -255,7 +263,9 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
         const std::int64_t entries = find_others(h, m, V.t, used.data());
         std::vector<std::size_t> units;
         for_each_other(used.data(), V.t, 0, [&](std::size_t j) { units.push_back(j); });
-        if (static_cast<double>(entries) * ADDED_ALONE > static_cast<double>(units.size() * (m + 1))) {
+        const double rows = static_cast<double>(units.size());
+        if (static_cast<double>(entries) >
+            rows * (amx_pays(m) ? PACKED_AMX : static_cast<double>(m + 1) / ADDED_ALONE)) {
             packed_units(V, h, m, units, out, n_threads);
             return entries;
         }
@@ -289,8 +299,9 @@ namespace sparsact {
 
 SPARSACT_BINDINGS(module) {
     nb::class_<Int8Linear>(module, "Int8Linear")
-        .def(nb::init<Array<const std::int8_t, 2>, Int8Linear::Numbers, Int8Linear::Numbers, std::size_t>(),
-             nb::arg("rows"), nb::arg("scale"), nb::arg("bias"), nb::arg("n"))
+        .def(nb::init<Array<const std::int8_t, 2>, Int8Linear::Numbers, Int8Linear::Numbers, std::size_t,
+                      bool>(),
+             nb::arg("rows"), nb::arg("scale"), nb::arg("bias"), nb::arg("n"), nb::arg("tiled"))
         .def("rows", &Int8Linear::rows)
         .def("rows_at", &Int8Linear::rows_at)
         .def("columns", &Int8Linear::columns);

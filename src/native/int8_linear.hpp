@@ -16,6 +16,7 @@ struct Int8Weights {
     const float *scale, *bias;  // one number an output
     const std::int32_t* sums;   // (t,), of each row
     std::size_t t, n, width;    // n columns are in use
+    bool tiled;                 // whether `rows` are the tiles of tiles.hpp
 };
 
 struct Quantization {

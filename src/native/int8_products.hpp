@@ -22,7 +22,34 @@ INT8_TARGET SPARSACT_INLINE Lanes with_products(Lanes sums, Lanes x, Lanes w) {
     return _mm512_add_epi32(sums, _mm512_madd_epi16(_mm512_maddubs_epi16(x, w), _mm512_set1_epi16(1)));
 #endif
 }
-INT8_TARGET SPARSACT_INLINE Lanes sum_of(Lanes a, Lanes b) { return _mm512_add_epi32(a, b); }
+INT8_TARGET SPARSACT_INLINE Lanes bytes_of(char one) { return _mm512_set1_epi8(one); }
+INT8_TARGET SPARSACT_INLINE Lanes both_of(Lanes a, Lanes b) { return _mm512_and_si512(a, b); }
+INT8_TARGET SPARSACT_INLINE Lanes shifted_by_4(Lanes v) { return _mm512_srli_epi16(v, 4); }
+// The multipliers of as many outputs as there are lanes, as `with_scaled` reads them.
+INT8_TARGET SPARSACT_INLINE Lanes multipliers_at(const std::int8_t* from) {
+    const Lanes wide =
+        _mm512_maskz_cvtepi8_epi32(0xFFFF, _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+#ifdef INT8_VNNI
+    return _mm512_maskz_mov_epi16(0x55555555, wide);
+#else
+    return _mm512_mask_blend_epi16(0xAAAAAAAA, wide, _mm512_maskz_slli_epi32(0xFFFF, wide, 16));
+#endif
+}
+// Sums of a group, in 32 bits or twice in 16, plus four products of its int4 weights.
+INT8_TARGET SPARSACT_INLINE Lanes with_nibbles(Lanes sums, Lanes w, Lanes x) {
+#ifdef INT8_VNNI
+    return _mm512_dpbusd_epi32(sums, w, x);
+#else
+    return _mm512_add_epi16(sums, _mm512_maddubs_epi16(w, x));
+#endif
+}
+INT8_TARGET SPARSACT_INLINE Lanes with_scaled(Lanes totals, Lanes sums, Lanes by) {
+#ifdef INT8_VNNI
+    return _mm512_dpwssd_epi32(totals, sums, by);
+#else
+    return _mm512_add_epi32(totals, _mm512_madd_epi16(sums, by));
+#endif
+}
 // The sum of the lanes of 128 bits.
 INT8_TARGET SPARSACT_INLINE __m128i folded(Lanes v) {
     const __m256i half = _mm256_add_epi32(__builtin_shufflevector(v, v, 0, 1, 2, 3),
@@ -57,7 +84,31 @@ INT8_TARGET SPARSACT_INLINE Lanes with_products(Lanes sums, Lanes x, Lanes w) {
     return _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(x, w), _mm256_set1_epi16(1)));
 #endif
 }
-INT8_TARGET SPARSACT_INLINE Lanes sum_of(Lanes a, Lanes b) { return _mm256_add_epi32(a, b); }
+INT8_TARGET SPARSACT_INLINE Lanes bytes_of(char one) { return _mm256_set1_epi8(one); }
+INT8_TARGET SPARSACT_INLINE Lanes both_of(Lanes a, Lanes b) { return _mm256_and_si256(a, b); }
+INT8_TARGET SPARSACT_INLINE Lanes shifted_by_4(Lanes v) { return _mm256_srli_epi16(v, 4); }
+INT8_TARGET SPARSACT_INLINE Lanes multipliers_at(const std::int8_t* from) {
+    const Lanes wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+#ifdef INT8_VNNI
+    return _mm256_blend_epi16(wide, _mm256_setzero_si256(), 0xAA);
+#else
+    return _mm256_blend_epi16(wide, _mm256_slli_epi32(wide, 16), 0xAA);
+#endif
+}
+INT8_TARGET SPARSACT_INLINE Lanes with_nibbles(Lanes sums, Lanes w, Lanes x) {
+#ifdef INT8_VNNI
+    return _mm256_dpbusd_avx_epi32(sums, w, x);
+#else
+    return _mm256_add_epi16(sums, _mm256_maddubs_epi16(w, x));
+#endif
+}
+INT8_TARGET SPARSACT_INLINE Lanes with_scaled(Lanes totals, Lanes sums, Lanes by) {
+#ifdef INT8_VNNI
+    return _mm256_dpwssd_avx_epi32(totals, sums, by);
+#else
+    return _mm256_add_epi32(totals, _mm256_madd_epi16(sums, by));
+#endif
+}
 INT8_TARGET SPARSACT_INLINE __m128i folded(Lanes v) {
     return _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
 }
@@ -71,41 +122,98 @@ INT8_TARGET SPARSACT_INLINE void transpose(Lanes (&v)[4]) {
 
 #if defined(SPARSACT_ISA_avx512) || defined(SPARSACT_ISA_avx2)
 
-template <int rows, int inputs>
-INT8_TARGET SPARSACT_INLINE void accumulate(const std::uint8_t* x, const std::int8_t* const* w,
-                                            std::size_t width, std::size_t k, Lanes (&sums)[rows][inputs]) {
-    Lanes in[inputs];
-    for (int i = 0; i < inputs; ++i) in[i] = bytes_at(x + i * width + k);
-    for (int r = 0; r < rows; ++r) {
-        const Lanes weights = bytes_at(w[r] + k);
-        for (int i = 0; i < inputs; ++i) sums[r][i] = with_products(sums[r][i], in[i], weights);
-    }
+// sums[r] = <row r, x> for AT_ONCE rows.
+INT8_TARGET inline void row_products(const std::uint8_t* x, const std::int8_t* const* w, std::size_t width,
+                                     std::int32_t* sums) {
+    Vector<std::int32_t> v[AT_ONCE] = {};
+    for (std::size_t k = 0; k < width; k += sizeof(Lanes))
+        for (int r = 0; r < AT_ONCE; ++r)
+            v[r] = reinterpret_cast<Vector<std::int32_t>>(
+                with_products(reinterpret_cast<Lanes>(v[r]), bytes_at(x + k), bytes_at(w[r] + k)));
+    const __m128i four = folded(reinterpret_cast<Lanes>(
+        exchanged_sum<2>(exchanged_sum<1>(v[0], v[1]), exchanged_sum<1>(v[2], v[3]))));
+    std::memcpy(sums, &four, sizeof four);
 }
 
-// sums[i][r] = <row r, input i>; inputs stand `width` bytes apart.
-template <int rows, int inputs>
-INT8_TARGET void row_products(const std::uint8_t* x, const std::int8_t* const* w, std::size_t width,
-                              std::int32_t* sums) {
-    static_assert(rows == 4);
-    constexpr bool twice = inputs == 1;  // two sums side by side, as far as the registers go
-    constexpr std::size_t step = sizeof(Lanes);
-    Lanes even[rows][inputs], odd[rows][inputs];
-    for (int r = 0; r < rows; ++r)
-        for (int i = 0; i < inputs; ++i) even[r][i] = odd[r][i] = repeated(0);
-    std::size_t k = 0;
-    for (; twice && k + 2 * step <= width; k += 2 * step) {
-        accumulate<rows, inputs>(x, w, width, k, even);
-        accumulate<rows, inputs>(x, w, width, k + step, odd);
+INT8_TARGET SPARSACT_INLINE Lanes repeated_at(const void* four) {
+    std::uint32_t bytes;
+    std::memcpy(&bytes, four, 4);
+    return repeated(bytes);
+}
+
+// sums[i][t * TILE + r] = <row r of tile t, input i>; inputs stand `width` bytes apart.
+template <int tiles, int inputs>
+INT8_TARGET void tile_products(const std::uint8_t* x, std::size_t width, const std::int8_t* const* w,
+                               std::int32_t* sums) {
+    constexpr int parts = 4 * TILE / sizeof(Lanes);
+    Lanes s[inputs][tiles][parts];
+    for (auto& of_input : s)
+        for (auto& of_tile : of_input)
+            for (Lanes& part : of_tile) part = repeated(0);
+    for (std::size_t k = 0; k < width; k += 4) {
+        Lanes weights[tiles][parts];
+        for (int t = 0; t < tiles; ++t) {
+            prefetch(w[t], TILE * k + AHEAD);
+            for (int p = 0; p < parts; ++p) weights[t][p] = bytes_at(w[t] + TILE * k + p * sizeof(Lanes));
+        }
+        for (int i = 0; i < inputs; ++i) {
+            const Lanes four = repeated_at(x + i * width + k);
+            for (int t = 0; t < tiles; ++t)
+                for (int p = 0; p < parts; ++p) s[i][t][p] = with_products(s[i][t][p], four, weights[t][p]);
+        }
     }
-    for (; k < width; k += step) accumulate<rows, inputs>(x, w, width, k, even);
-    for (int i = 0; i < inputs; ++i) {
-        Vector<std::int32_t> v[rows];
-        for (int r = 0; r < rows; ++r)
-            v[r] = reinterpret_cast<Vector<std::int32_t>>(twice ? sum_of(even[r][i], odd[r][i]) : even[r][i]);
-        const __m128i four = folded(reinterpret_cast<Lanes>(
-            exchanged_sum<2>(exchanged_sum<1>(v[0], v[1]), exchanged_sum<1>(v[2], v[3]))));
-        std::memcpy(sums + i * rows, &four, sizeof four);
-    }
+    for (int i = 0; i < inputs; ++i)
+        for (int t = 0; t < tiles; ++t)
+            for (int p = 0; p < parts; ++p)
+                put(sums + (i * tiles + t) * TILE + p * sizeof(Lanes) / 4, s[i][t][p]);
+}
+
+// What the sums of a group of int4 weights, each plus 8, begin with.
+inline std::uint32_t int4_offset(const std::int8_t* codes) {
+    std::int32_t halves[2] = {};  // of 16 bits of a lane
+    for (int k = 0; k < 32; ++k) halves[k / 2 % 2] -= 8 * codes[k];
+#ifdef INT8_VNNI
+    return static_cast<std::uint32_t>(halves[0] + halves[1]);
+#else
+    return (static_cast<std::uint32_t>(halves[1]) << 16) | (static_cast<std::uint32_t>(halves[0]) & 0xFFFF);
+#endif
+}
+
+// The same of int4 weights and their groups' multipliers, whose sums of a group fit in 16 bits.
+template <int tiles, int inputs>
+INT8_TARGET void int4_tile_products(const std::int8_t* x, const std::uint32_t* offsets, std::size_t groups,
+                                    const std::uint8_t* const* w, const std::int8_t* const* multipliers,
+                                    std::int32_t* sums) {
+    constexpr int parts = 4 * TILE / sizeof(Lanes), count = sizeof(Lanes) / 4;
+    const Lanes half = bytes_of(15);
+    Lanes s[inputs][tiles][parts];
+    for (auto& of_input : s)
+        for (auto& of_tile : of_input)
+            for (Lanes& part : of_tile) part = repeated(0);
+    for (std::size_t g = 0; g < groups; ++g)
+        for (int t = 0; t < tiles; ++t) {
+            const std::uint8_t* at = w[t] + g * 16 * TILE;
+            if (g % 4 == 0) prefetch(multipliers[t], g * TILE + AHEAD / 16);
+            for (int p = 0; p < parts; ++p) {
+                const Lanes by = multipliers_at(multipliers[t] + g * TILE + p * count);
+                Lanes sum[inputs];
+                for (int i = 0; i < inputs; ++i) sum[i] = repeated(offsets[i * groups + g]);
+                for (int c = 0; c < 4; ++c) {
+                    if (p == 0) prefetch(at, 4 * TILE * c + AHEAD);
+                    const Lanes both = bytes_at(at + 4 * TILE * c + p * sizeof(Lanes));
+                    const Lanes low = both_of(both, half), high = both_of(shifted_by_4(both), half);
+                    for (int i = 0; i < inputs; ++i) {
+                        const std::int8_t* codes = x + 32 * (i * groups + g) + 4 * c;
+                        sum[i] = with_nibbles(sum[i], low, repeated_at(codes));
+                        sum[i] = with_nibbles(sum[i], high, repeated_at(codes + 16));
+                    }
+                }
+                for (int i = 0; i < inputs; ++i) s[i][t][p] = with_scaled(s[i][t][p], sum[i], by);
+            }
+        }
+    for (int i = 0; i < inputs; ++i)
+        for (int t = 0; t < tiles; ++t)
+            for (int p = 0; p < parts; ++p) put(sums + (i * tiles + t) * TILE + p * count, s[i][t][p]);
 }
 
 // Bytes of four rows, four of a column side by side: columns in the order of `in_order`.
@@ -172,24 +280,6 @@ INT8_TARGET inline void pack_columns(const std::int8_t* const* rows, std::size_t
     }
 }
 
-// The same of INT8_BLOCK rows, whose bytes from `column` on are `groups` columns of four.
-INT8_TARGET inline void pack_rows(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
-                                  std::int8_t* packed) {
-    constexpr std::size_t step = sizeof(Lanes), count = step / 4;
-    for (std::size_t j = 0; j < INT8_BLOCK; j += count)
-        for (std::size_t g = 0; g < groups; g += count) {
-            Vector<std::int32_t> w[count];
-            for (std::size_t r = 0; r < count; ++r) {
-                w[r] = load<Vector<std::int32_t>>(rows[j + r] + column + 4 * g);
-                prefetch(rows[(j + count + r) % INT8_BLOCK],
-                         column + 4 * (g + (j + count < INT8_BLOCK ? 0 : groups)));
-            }
-            sparsact::SPARSACT_ISA::transpose<std::int32_t>(w);
-            std::int8_t* to = packed + j / step * step * 4 * groups + j % step * 4;
-            for (std::size_t r = 0; r < count; ++r) store(to + (g + r) * 4 * step, w[r]);
-        }
-}
-
 // sums[i] += sum_r x[i][r] row_r for INT8_BLOCK columns of packed rows, columns in the order of `in_order`.
 template <int inputs>
 INT8_TARGET void add_packed(const std::uint8_t* x, std::size_t apart, const std::int8_t* packed,
@@ -217,14 +307,41 @@ INT8_TARGET void add_packed(const std::uint8_t* x, std::size_t apart, const std:
 
 #else
 
-template <int rows, int inputs>
-void row_products(const std::uint8_t* x, const std::int8_t* const* w, std::size_t width, std::int32_t* sums) {
-    for (int r = 0; r < rows; ++r)
-        for (int i = 0; i < inputs; ++i) {
-            std::int32_t sum = 0;
-            for (std::size_t k = 0; k < width; ++k) sum += x[i * width + k] * w[r][k];
-            sums[i * rows + r] = sum;
-        }
+inline void row_products(const std::uint8_t* x, const std::int8_t* const* w, std::size_t width,
+                         std::int32_t* sums) {
+    for (int r = 0; r < AT_ONCE; ++r) {
+        sums[r] = 0;
+        for (std::size_t k = 0; k < width; ++k) sums[r] += x[k] * w[r][k];
+    }
+}
+
+template <int tiles, int inputs>
+void tile_products(const std::uint8_t* x, std::size_t width, const std::int8_t* const* w,
+                   std::int32_t* sums) {
+    std::fill_n(sums, inputs * tiles * TILE, 0);
+    for (int i = 0; i < inputs; ++i)
+        for (int t = 0; t < tiles; ++t, sums += TILE)
+            for (std::size_t k = 0; k < width; ++k)
+                for (std::size_t r = 0; r < TILE; ++r)
+                    sums[r] += x[i * width + k] * w[t][TILE * (k - k % 4) + 4 * r + k % 4];
+}
+
+inline std::uint32_t int4_offset(const std::int8_t*) { return 0; }
+
+template <int tiles, int inputs>
+void int4_tile_products(const std::int8_t* x, const std::uint32_t*, std::size_t groups,
+                        const std::uint8_t* const* w, const std::int8_t* const* multipliers,
+                        std::int32_t* sums) {
+    std::fill_n(sums, inputs * tiles * TILE, 0);
+    for (int i = 0; i < inputs; ++i)
+        for (int t = 0; t < tiles; ++t, sums += TILE)
+            for (std::size_t g = 0; g < groups; ++g)
+                for (std::size_t k = 0; k < 32; ++k)
+                    for (std::size_t r = 0; r < TILE; ++r) {
+                        const std::uint8_t both = w[t][TILE * (16 * g + k % 16 / 4 * 4) + 4 * r + k % 4];
+                        sums[r] += multipliers[t][g * TILE + r] * x[32 * (i * groups + g) + k] *
+                                   ((k < 16 ? both & 15 : both >> 4) - 8);
+                    }
 }
 
 inline void add_rows(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
@@ -242,12 +359,6 @@ inline void pack_columns(const std::int8_t* const* rows, std::size_t groups, std
             std::memcpy(packed, rows[r] + column + c, INT8_BLOCK);
 }
 
-inline void pack_rows(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
-                      std::int8_t* packed) {
-    for (std::size_t k = 0; k < 4 * groups; ++k)
-        for (std::size_t j = 0; j < INT8_BLOCK; ++j) packed[k * INT8_BLOCK + j] = rows[j][column + k];
-}
-
 template <int inputs>
 void add_packed(const std::uint8_t* x, std::size_t apart, const std::int8_t* packed, std::size_t groups,
                 std::int32_t* sums) {
@@ -259,14 +370,20 @@ void add_packed(const std::uint8_t* x, std::size_t apart, const std::int8_t* pac
 
 #endif
 
-const Int8Products products = {
-    {row_products<AT_ONCE, 1>, row_products<AT_ONCE, 2>, row_products<AT_ONCE, 3>, row_products<AT_ONCE, 4>},
-    add_rows,
-    in_order,
-    pack_columns,
-    pack_rows,
-    {add_packed<1>, add_packed<2>, add_packed<3>, add_packed<4>},
-};
+template <int... i>
+constexpr Int8Products all_products(std::integer_sequence<int, i...>) {
+    return {row_products,
+            add_rows,
+            in_order,
+            pack_columns,
+            {add_packed<1>, add_packed<2>, add_packed<3>, add_packed<4>},
+            tile_products<TILES_OF_ONE, 1>,
+            {tile_products<TILES_OF_MANY, i + 1>...},
+            int4_offset,
+            int4_tile_products<TILES_OF_ONE, 1>,
+            {int4_tile_products<1, i + 1>...}};
+}
+constexpr Int8Products products = all_products(std::make_integer_sequence<int, TOGETHER>{});
 
 }  // namespace INT8_WAY
 }  // namespace

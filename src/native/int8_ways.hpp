@@ -5,6 +5,7 @@
 
 #include "int8_linear.hpp"
 #include "row_streams.hpp"
+#include "tiles.hpp"
 #include "vector.hpp"
 
 #if defined(SPARSACT_ISA_avx2) || defined(SPARSACT_ISA_avx512)
@@ -26,17 +27,23 @@ SPARSACT_INLINE Vector<std::int32_t> exchanged_sum(Vector<std::int32_t> one, Vec
 #endif
 
 struct Int8Products {
-    void (*of_rows[MAX_INPUTS])(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
-                                std::int32_t* sums);
+    void (*of_rows)(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
+                    std::int32_t* sums);
     void (*add_rows)(const std::uint8_t* x, const std::int8_t* const* rows, std::size_t width,
                      std::int32_t* sums, const std::int8_t* const* next);
     void (*in_order)(std::int32_t* sums, std::size_t width);
     void (*pack_columns)(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
                          std::size_t blocks, std::int8_t* packed);
-    void (*pack_rows)(const std::int8_t* const* rows, std::size_t groups, std::size_t column,
-                      std::int8_t* packed);
     void (*add_packed[MAX_INPUTS])(const std::uint8_t* x, std::size_t apart, const std::int8_t* packed,
                                    std::size_t groups, std::int32_t* sums);
+    using OfTiles = void (*)(const std::uint8_t* x, std::size_t width, const std::int8_t* const* tiles,
+                             std::int32_t* sums);
+    OfTiles of_one_input, of_inputs[TOGETHER];
+    std::uint32_t (*int4_offset)(const std::int8_t* codes);
+    using OfInt4Tiles = void (*)(const std::int8_t* x, const std::uint32_t* offsets, std::size_t groups,
+                                 const std::uint8_t* const* tiles, const std::int8_t* const* multipliers,
+                                 std::int32_t* sums);
+    OfInt4Tiles int4_of_one_input, int4_of_inputs[TOGETHER];
 };
 
 }  // namespace

@@ -16,6 +16,10 @@
 
 #ifdef SPARSACT_X86
 #include <cpuid.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #endif
 
 #include "bind.hpp"
@@ -29,6 +33,7 @@ namespace {
 Isa chosen = Isa::portable;
 bool vnni_allowed = true;
 bool vnni = false;
+bool amx_allowed = true;
 unsigned cache_ways = first_cache_ways();
 
 bool has_vnni([[maybe_unused]] Isa isa) {
@@ -46,12 +51,29 @@ void allow_vnni(bool allowed) {
     vnni = allowed && has_vnni(chosen);
 }
 
+// Whether the processor has AMX, and the system gives its registers to this process.
+bool has_amx() {
+#if defined(SPARSACT_X86) && defined(__linux__)
+    constexpr long ask_for_registers = 0x1023, tiles = 18;  // of arch_prctl
+    unsigned a = 0, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 24 & 3) == 3 &&
+           syscall(SYS_arch_prctl, ask_for_registers, tiles) == 0;
+#else
+    return false;
+#endif
+}
+
 std::atomic<bool> lost{false};
 }  // namespace
 
 Isa current_isa() { return chosen; }
 
 bool current_vnni() { return vnni; }
+
+bool current_amx() {
+    static const bool amx = has_amx();
+    return amx && amx_allowed && vnni && chosen == Isa::avx512;
+}
 
 unsigned current_cache_ways() { return cache_ways; }
 
@@ -87,6 +109,8 @@ NB_MODULE(_native, module) {
     module.def("use_isa", &sparsact::use_isa);
     module.def("vnni", &sparsact::current_vnni);
     module.def("allow_vnni", &sparsact::allow_vnni);
+    module.def("amx", &sparsact::current_amx);
+    module.def("allow_amx", [](bool allowed) { sparsact::amx_allowed = allowed; });
     module.def("cache_ways", &sparsact::current_cache_ways);
     module.def("use_cache_ways", [](unsigned ways) { sparsact::cache_ways = ways; });
     module.def("max_threads", [] {

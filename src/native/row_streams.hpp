@@ -1,4 +1,5 @@
-// Products of inputs with the rows of a quantised matrix, which are read from memory: four rows side by side.
+// Products of inputs with some rows of a quantised matrix, which are read from memory: four rows side by
+// side.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +16,8 @@
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-constexpr int AT_ONCE = 4;  // rows that are read side by side, each a quarter of the matrix from the next
-constexpr std::size_t ROWS_OF_A_TILE = 8;  // times AT_ONCE
+constexpr int AT_ONCE = 4;  // rows that are read side by side
 constexpr std::size_t MAX_INPUTS = 4, INPUTS_AT_ONCE = widest_bytes == 64 ? MAX_INPUTS : 2;
-constexpr std::size_t MAX_NEAR = 16,
-                      NEAR_BYTES = 16384;   // inputs that stay in the nearest cache beside a few rows
 constexpr std::size_t WORTH_A_THREAD = 32;  // rows to add up
 
 // fma(raw, s * scale, bias) for each output, the products of torch's output stage. A product of scales that
@@ -43,44 +41,6 @@ void for_each_other(const void* codes, std::size_t count, std::uint8_t zero, F f
         for (std::size_t j = first; eight != zeros && j < end; ++j)
             if (bytes[j] != zero) f(j);
     }
-}
-
-// put(i, j, count, <rows j, j + 1, ..., input i>) for all t rows and m inputs of `bytes` bytes:
-// multiply(first, inputs, rows, sums) gives the products of some rows with `inputs` inputs from `first` on.
-// Rows are read from memory once.
-template <class Multiply, class Put>
-void multiply_rows(std::size_t t, std::size_t m, std::size_t bytes, int n_threads, Multiply multiply,
-                   Put put) {
-    const std::size_t quarter = (t + AT_ONCE - 1) / AT_ONCE;
-    const std::size_t near =
-        std::clamp(NEAR_BYTES / bytes, INPUTS_AT_ONCE, MAX_NEAR) / INPUTS_AT_ONCE * INPUTS_AT_ONCE;
-    in_shares(n_threads, (quarter + ROWS_OF_A_TILE - 1) / ROWS_OF_A_TILE,
-              [&](std::size_t tile, std::size_t end) {
-                  std::int32_t found[MAX_NEAR][AT_ONCE][ROWS_OF_A_TILE];  // quarters alias in caches
-                  for (; tile < end; ++tile)
-                      for (std::size_t begin = 0; begin < m; begin += near) {
-                          const std::size_t some = std::min(near, m - begin);
-                          const std::size_t start = tile * ROWS_OF_A_TILE;
-                          const std::size_t count = std::min(ROWS_OF_A_TILE, quarter - start);
-                          for (std::size_t j = 0; j < count; ++j) {
-                              std::size_t rows[AT_ONCE];
-                              for (std::size_t r = 0; r < AT_ONCE; ++r)
-                                  rows[r] = std::min(r * quarter + start + j, t - 1);
-                              for (std::size_t i = 0; i < some; i += INPUTS_AT_ONCE) {
-                                  const std::size_t inputs = std::min(INPUTS_AT_ONCE, some - i);
-                                  std::int32_t sums[INPUTS_AT_ONCE][AT_ONCE];
-                                  multiply(begin + i, inputs, rows, sums[0]);
-                                  for (std::size_t p = 0; p < inputs; ++p)
-                                      for (std::size_t r = 0; r < AT_ONCE; ++r)
-                                          found[i + p][r][j] = sums[p][r];
-                              }
-                          }
-                          for (std::size_t r = 0; r < AT_ONCE && r * quarter + start < t; ++r)
-                              for (std::size_t i = 0; i < some; ++i)
-                                  put(begin + i, r * quarter + start,
-                                      std::min(count, t - r * quarter - start), found[i][r]);
-                      }
-              });
 }
 
 // put(j, <row j, input>) for the rows j that a mask (t,) names: multiply(rows, sums) gives the products of

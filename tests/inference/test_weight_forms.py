@@ -30,7 +30,9 @@ class Eighths(WeightForm):
         self.weight, self.bias = (8 * weight.detach()).round() / 8, None if bias is None else bias.detach()
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> Eighths:
+    def of(
+        cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, whole: bool = False, device: str = "cpu"
+    ) -> Eighths:
         return cls(weight, bias)
 
     def all(self, x: Tensor, m: int) -> Tensor:

@@ -17,7 +17,7 @@ def test_every_native_kernel_has_a_reference_of_its_name():
     for module in iter_modules(kernels.__path__, "sparsact.kernels."):
         import_module(module.name)
     others = {"isa", "widest_isa", "use_isa", "max_threads", "read_past_the_end"}
-    others |= {"vnni", "allow_vnni", "cache_ways", "use_cache_ways"}
+    others |= {"vnni", "allow_vnni", "amx", "allow_amx", "cache_ways", "use_cache_ways"}
     others.add("LayerCall")  # no kernel: a layer without it asks in full
     others.add("active_counts")  # of builds before it went
     native = {name for name in dir(dispatch.native) if not name.startswith("_")} - others
@@ -71,7 +71,7 @@ def test_an_error_ends_the_limit():
 
 def obey(monkeypatch, **variables):
     """What is chosen under these variables alone."""
-    for name in ("KERNELS", "ISA", "VNNI", "CACHE_WAYS"):
+    for name in ("KERNELS", "ISA", "VNNI", "AMX", "CACHE_WAYS"):
         monkeypatch.setenv(f"SPARSACT_{name}", variables.get(name, ""))
     dispatch._obey_environment()
 
@@ -83,6 +83,7 @@ def obey(monkeypatch, **variables):
         ({"ISA": "avx", "KERNELS": "reference"}, "SPARSACT_ISA must be one of portable, avx2, avx512; got 'avx'"),
         ({"KERNELS": "numpy"}, "SPARSACT_KERNELS must be one of native, reference; got 'numpy'"),
         ({"VNNI": "no"}, "SPARSACT_VNNI must be one of 0, 1; got 'no'"),
+        ({"AMX": "2"}, "SPARSACT_AMX must be one of 0, 1; got '2'"),
         ({"CACHE_WAYS": "9"}, "SPARSACT_CACHE_WAYS must be one of 8, 12; got '9'"),
     ],
 )
@@ -108,13 +109,16 @@ def test_upper_case_is_the_same(monkeypatch):
 
 
 def test_what_this_processor_lacks_is_refused(monkeypatch):
-    old = SimpleNamespace(widest_isa=lambda: "avx2", isa=lambda: "avx2", vnni=lambda: False, allow_vnni=lambda _: None)
+    lacking = {"vnni": lambda: False, "allow_vnni": lambda _: None, "amx": lambda: False, "allow_amx": lambda _: None}
+    old = SimpleNamespace(widest_isa=lambda: "avx2", isa=lambda: "avx2", **lacking)
     monkeypatch.setattr(dispatch, "native", old)
     monkeypatch.setattr(dispatch, "chosen", dispatch.chosen)
     with pytest.raises(ValueError, match="SPARSACT_ISA=avx512: this processor has no avx512; set avx2 at most"):
         obey(monkeypatch, ISA="AVX512")
     with pytest.raises(ValueError, match="SPARSACT_VNNI=1: avx2 has no VNNI on this processor"):
         obey(monkeypatch, VNNI="1")
+    with pytest.raises(ValueError, match="SPARSACT_AMX=1: avx2 has no AMX on this system"):
+        obey(monkeypatch, AMX="1")
 
 
 @pytest.mark.parametrize(("variables", "message"), [({"ISA": "avx2"}, "ISA=avx2"), ({"KERNELS": "native"}, "=native")])

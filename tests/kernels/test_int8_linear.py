@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sparsact import kernels
 from sparsact.kernels.dispatch import reference
-from sparsact.kernels.int8_linear import INT8_BLOCK, MAX_ADDED, Int8Linear, fused, quantize_inputs
+from sparsact.kernels.int8_linear import INT8_BLOCK, MAX_ADDED, Int8Linear, fused, quantize_inputs, tiled, untiled
 
 pytestmark = pytest.mark.usefixtures("backend")
 KINDS = ("both", "positive", "negative", "shifted", "sparse")
@@ -78,6 +78,8 @@ def test_every_kernel_has_the_bits_of_the_reference(m, t, n, kind, n_threads, se
     assert codes.max(initial=0) <= 128
     layer, across = Int8Linear(W, scale, bias), Int8Linear(np.ascontiguousarray(W.T), scale, bias)
     np.testing.assert_array_equal(rows(layer, X, t, n_threads), expected)
+    tiles = Int8Linear(tiled(layer.filled), scale, bias, n)
+    np.testing.assert_array_equal(rows(tiles, X, t, n_threads), expected)
     np.testing.assert_array_equal(rows_at(layer, X, mask, n_threads), np.where(mask, expected, 0))
     sums, entries = columns(across, X, t, n_threads)
     np.testing.assert_array_equal(sums, expected)
@@ -103,6 +105,16 @@ def test_the_formula():
             assert abs(Fraction(float(out[i, j])) - exact) <= abs(exact) * Fraction(1, 2**24)
 
 
+def test_tiles_are_the_rows():
+    W = weights(np.random.default_rng(8), 37, 128)
+    tiles = tiled(W)
+    assert tiles.shape == (3, 32, 16, 4)
+    assert tiles[1, 5, 2].tolist() == W[18, 20:24].tolist()
+    assert not tiles[2, :, 5:].any()
+    np.testing.assert_array_equal(untiled(tiles, 37), W)
+    assert untiled(W, 37) is W
+
+
 def test_a_fused_product_is_rounded_once():
     rng = np.random.default_rng(4)
     a, b, c = (rng.normal(size=4000).astype(np.float32) for _ in range(3))
@@ -124,7 +136,7 @@ def test_the_largest_sums_do_not_overflow(n):
     one = np.ones(2, dtype=np.float32)
     for value in (127.0, -127.0):
         exact = (W.astype(np.float64).sum(axis=1) * value).astype(np.float32)
-        for m in (1, 3):
+        for m in (1, 3, 6):
             X = np.full((m, n), value, dtype=np.float32)
             np.testing.assert_array_equal(rows(Int8Linear(W, one), X, 2), [exact] * m)
             np.testing.assert_array_equal(columns(Int8Linear(np.ascontiguousarray(W.T), one), X, 2)[0], [exact] * m)

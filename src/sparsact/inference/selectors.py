@@ -30,6 +30,8 @@ Screens = WeightCache[Screen | None]  # of a layer's weights; None for weights o
 class Everything(Selector):
     """All weights, which are rounded."""
 
+    whole: ClassVar[bool] = True
+
     def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``."""
         if not rows:
@@ -108,6 +110,7 @@ class SwitchedOn(BlockUnits):
     backoff: int = 1
 
     MAX_BACKOFF: ClassVar[int] = 64
+    whole: ClassVar[bool] = True
 
     def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias`` at the units that are not proved off, and 0 at the others."""

@@ -40,11 +40,14 @@ class Selector(ABC):
     ----------
     by_input : bool
         Whether it reads weights of active inputs, rather than of outputs.
+    whole : bool
+        Whether it reads all weights, if they are rounded.
     watched : list of (parent, name, module), or None
         Modules whose hooks would see what the layer leaves out.
     """
 
     by_input: ClassVar[bool] = False
+    whole: ClassVar[bool] = False
     watched: Any = None
 
     @abstractmethod
@@ -117,7 +120,7 @@ class LayerState:
     ) -> None:
         self.form, self.selector, self.device = form, selector, device
         self.max_rows, self.max_share, self.max_selected = max_rows, max_share, sys.maxsize
-        make = partial(form.of, by_input=selector.by_input, device=device)
+        make = partial(form.of, by_input=selector.by_input, whole=selector.whole, device=device)
         self.weights: WeightCache[WeightForm] = WeightCache(rows.make(make))
         self.version: WeightVersion | None = None
         self.alone: IntegerWeights | None = None
@@ -150,7 +153,8 @@ class LayerState:
     def smooth(self, scales: Tensor) -> None:
         """Multiply inputs by these scales (inputs,), and divide weights by them, before they are quantised."""
         form: Any = self.form
-        make = partial(form.smoothed, scales=scales, by_input=self.selector.by_input, device=self.device)
+        read = {"by_input": self.selector.by_input, "whole": self.selector.whole}
+        make = partial(form.smoothed, scales=scales, **read, device=self.device)
         self.weights, self.direct = WeightCache(make), None
 
     def call_directly(self, layer: SparseLinear, kernel: Callable[..., Any] | None, most: float, max_rows: int) -> None:

@@ -10,7 +10,8 @@ variable                 values                       what it forces
 ``SPARSACT_KERNELS``     ``native``, ``reference``    C++ or NumPy
 ``SPARSACT_ISA``         ``portable``, ``avx2``,      instruction set of native kernels
                          ``avx512``
-``SPARSACT_VNNI``        ``0``, ``1``                 whether int8 products are VNNI's, or AMX's
+``SPARSACT_VNNI``        ``0``, ``1``                 whether int8 products are VNNI's
+``SPARSACT_AMX``         ``0``, ``1``                 whether those of several inputs are AMX's
 ``SPARSACT_CACHE_WAYS``  ``8``, ``12``                the first cache, whose shape orders Walsh-Hadamard
                                                       transforms of ``2**25`` bytes or more
 ``SPARSACT_ONEDNN``      ``0``, ``1``                 whether oneDNN multiplies the experts of a mixture
@@ -137,7 +138,7 @@ def _obey_environment() -> None:
     """Choose kernels as the variables say; errors name the variable."""
     name = forced("SPARSACT_KERNELS", KERNELS)
     isa, vnni = forced("SPARSACT_ISA", ISAS), forced("SPARSACT_VNNI", NO_OR_YES)
-    ways = forced("SPARSACT_CACHE_WAYS", WAYS)
+    amx, ways = forced("SPARSACT_AMX", NO_OR_YES), forced("SPARSACT_CACHE_WAYS", WAYS)
     _choose(name)
     if native is None:
         if name == "native" or (isa and not name):
@@ -155,6 +156,10 @@ def _obey_environment() -> None:
         native.allow_vnni(vnni == "1")
         if vnni == "1" and not native.vnni():
             raise ValueError(f"SPARSACT_VNNI=1: {native.isa()} has no VNNI on this processor; set 0, or unset it.")
+    if amx:
+        native.allow_amx(amx == "1")
+        if amx == "1" and not native.amx():
+            raise ValueError(f"SPARSACT_AMX=1: {native.isa()} has no AMX on this system; set 0, or unset it.")
     if ways:
         native.use_cache_ways(int(ways))
 

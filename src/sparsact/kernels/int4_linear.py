@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
-from sparsact.kernels.int8_linear import IntegerLinear, Singles, in_large_pages
+from sparsact.kernels.int8_linear import TILE, IntegerLinear, Singles, in_large_pages, untiled
 
 INT4_GROUP: Final = 32  # weights that share a multiplier
 INT4_BLOCK: Final = 128  # columns that rows are filled up to
@@ -35,9 +35,10 @@ class Int4Linear:
     ----------
     packed : ndarray of shape (t, 64 * blocks), uint8
         From :func:`pack_int4`: one row per output for :attr:`rows`, one row per input for :attr:`columns`. Memory that
-        is contiguous is used as it is.
+        is contiguous is used as it is. Also in tiles (:func:`~sparsact.kernels.int8_linear.tiled`), for :attr:`rows`
+        alone, which is then fastest.
     multipliers : ndarray of shape (t, groups), int8
-        Of each group of a row; for all groups of ``packed`` or for the first.
+        Of each group of a row; for all groups of ``packed`` or for the first. Of tiles from :func:`tiled_multipliers`.
     scale : ndarray of shape (outputs,), float32
         Scale of each output's weights.
     bias : ndarray of shape (outputs,), float32
@@ -74,17 +75,28 @@ class Int4Linear:
     def __init__(
         self, packed: NDArray[np.uint8], multipliers: NDArray[np.int8], scale: Singles, bias: Singles, n: int
     ) -> None:
-        groups = 2 * packed.shape[1] // INT4_GROUP
-        if multipliers.shape[1] < groups:
-            filled = np.zeros((len(packed), groups), dtype=np.int8)
-            filled[:, : multipliers.shape[1]] = multipliers
-            multipliers = filled
-        held = dispatch.chosen.Int4Linear(packed, multipliers, scale, bias, n)
+        in_tiles = packed.ndim == 4
+        if not in_tiles:
+            multipliers = _filled(multipliers, packed.shape[1])
+        both = packed.reshape(len(packed), -1), multipliers.reshape(len(packed), -1)
+        held = dispatch.chosen.Int4Linear(*both, scale, bias, n, in_tiles)
         self.packed, self.multipliers = packed, multipliers
         self.nbytes = packed.nbytes + multipliers.nbytes + scale.nbytes
         self.rows: Callable[[int, int, int, int], None] = held.rows
         self.rows_at: Callable[[int, int, int, int, int], None] = held.rows_at
         self.columns: Callable[[int, int, int, int], int] = held.columns
+
+
+def _filled(multipliers: NDArray[np.int8], width: int) -> NDArray[np.int8]:
+    """The multipliers of all groups of rows of ``width`` bytes; 0 where there were none."""
+    groups = 2 * width // INT4_GROUP
+    return np.pad(multipliers, ((0, 0), (0, groups - multipliers.shape[1])))
+
+
+def tiled_multipliers(multipliers: NDArray[np.int8], width: int) -> NDArray[np.int8]:
+    """Multipliers of rows of ``width`` bytes in tiles of 16, those of a group side by side: (tiles, groups, 16)."""
+    rows = np.pad(_filled(multipliers, width), ((0, -len(multipliers) % TILE), (0, 0)))
+    return np.ascontiguousarray(rows.reshape(-1, TILE, rows.shape[1]).swapaxes(1, 2))
 
 
 def pack_int4(weights: NDArray[np.int8]) -> NDArray[np.uint8]:
@@ -121,11 +133,27 @@ def unpack_int4(packed: NDArray[np.uint8], n: int) -> NDArray[np.int8]:
     return both[:, :n].astype(np.int8) - np.int8(8)
 
 
+def untiled_multipliers(multipliers: NDArray[np.int8], t: int) -> NDArray[np.int8]:
+    """The multipliers (t, groups) that :func:`tiled_multipliers` arranged; rows are returned as they are."""
+    if multipliers.ndim == 2:
+        return multipliers
+    return multipliers.swapaxes(1, 2).reshape(-1, multipliers.shape[1])[:t]
+
+
 @dispatch.kernel
 class _Int4Linear(IntegerLinear):
     def __init__(
-        self, packed: NDArray[np.uint8], multipliers: NDArray[np.int8], scale: Singles, bias: Singles, n: int
+        self,
+        packed: NDArray[np.uint8],
+        multipliers: NDArray[np.int8],
+        scale: Singles,
+        bias: Singles,
+        n: int,
+        in_tiles: bool,
     ) -> None:
+        if in_tiles:
+            packed = untiled(packed.reshape(len(packed), -1, TILE, 4), len(scale))
+            multipliers = untiled_multipliers(multipliers.reshape(-1, multipliers.shape[1] // TILE, TILE), len(scale))
         by_group = multipliers.astype(np.int64).repeat(INT4_GROUP, axis=1)[:, :n]
         self._weights, self._scale, self._bias = unpack_int4(packed, n) * by_group, scale, bias
 

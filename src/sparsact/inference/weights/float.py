@@ -49,7 +49,9 @@ class FloatWeights(WeightForm):
             self._at_mask, self.at_screen = product.at_mask, product.at_screen
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> FloatWeights:
+    def of(
+        cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, whole: bool = False, device: str = "cpu"
+    ) -> FloatWeights:
         """The weight as it is, or a transposed copy."""
         return cls(weight, bias, by_input, device)
 

@@ -33,8 +33,10 @@ class WeightForm(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> WeightForm:
-        """The form of a layer's float weight, for kernels of that type of device."""
+    def of(
+        cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, whole: bool = False, device: str = "cpu"
+    ) -> WeightForm:
+        """The form of a layer's float weight, for that type of device; ``whole`` if :meth:`all` alone is called."""
 
     @abstractmethod
     def columns(self, x: Tensor, m: int, share: float) -> Tensor | None:

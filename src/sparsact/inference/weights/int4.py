@@ -15,8 +15,11 @@ from sparsact.kernels.int4_linear import (
     Int4Linear,
     pack_int4,
     quantize_rows,
+    tiled_multipliers,
     unpack_int4,
+    untiled_multipliers,
 )
+from sparsact.kernels.int8_linear import tiled, untiled
 
 SMALLEST_STEP: Final = float(np.finfo(np.float32).tiny)  # of int4 weights: its reciprocal is finite
 
@@ -28,11 +31,15 @@ class Int4Weights(IntegerWeights):
         return Int4Linear(arrays["packed"], arrays["multipliers"], arrays["scale"], arrays["bias"], self._columns)
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> Int4Weights:
+    def of(
+        cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, whole: bool = False, device: str = "cpu"
+    ) -> Int4Weights:
         """Integers, multipliers and scales as :func:`grouped_weight` chooses them."""
         integers, multipliers, scale = grouped_weight(weight, by_input=by_input)
-        packed = pack_int4(integers.numpy())
-        arrays = arrays_of(scale, bias, integers.shape[1], packed=packed, multipliers=multipliers.numpy())
+        packed, by_group = pack_int4(integers.numpy()), multipliers.numpy()
+        if whole and device == "cpu":
+            packed, by_group = tiled(packed), tiled_multipliers(by_group, packed.shape[1])
+        arrays = arrays_of(scale, bias, integers.shape[1], packed=packed, multipliers=by_group)
         return cls(arrays, by_input, device)
 
     @classmethod
@@ -41,8 +48,9 @@ class Int4Weights(IntegerWeights):
         return int(np.count_nonzero(quantize_rows(rows.contiguous().numpy())[0]))
 
     def _numbers(self) -> Tensor:
-        multipliers = torch.tensor(self.arrays["multipliers"]).repeat_interleave(INT4_GROUP, dim=1)
-        integers = torch.from_numpy(unpack_int4(self.arrays["packed"], self._columns))
+        by_group = untiled_multipliers(self.arrays["multipliers"], self._outputs)
+        multipliers = torch.tensor(by_group).repeat_interleave(INT4_GROUP, dim=1)
+        integers = torch.from_numpy(unpack_int4(untiled(self.arrays["packed"], self._outputs), self._columns))
         return integers.float() * multipliers[:, : self._columns]
 
 

@@ -7,11 +7,12 @@ from typing import Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sparsact.inference.weights.form import triton_product
 from sparsact.inference.weights.integer import Arrays, IntegerWeights, arrays_of
-from sparsact.kernels.int8_linear import Int8Linear, quantize_inputs
+from sparsact.kernels.int8_linear import Int8Linear, quantize_inputs, tiled, untiled
 
 SMALLEST_SCALE: Final = float(np.finfo(np.float32).eps)  # of weights, in torch's observers
 
@@ -25,11 +26,15 @@ class Int8Weights(IntegerWeights):
         return Int8Linear(arrays["integers"], arrays["scale"], arrays["bias"], self._columns)
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> Int8Weights:
+    def of(
+        cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, whole: bool = False, device: str = "cpu"
+    ) -> Int8Weights:
         """Integers and scales as :func:`quantized_weight` chooses them."""
         integers, scale = quantized_weight(weight)
         rows = (integers.t() if by_input else integers).contiguous().numpy()
         filled = Int8Linear(rows, scale.numpy()).filled
+        if whole and device == "cpu":
+            filled = tiled(filled)
         return cls(arrays_of(scale, bias, rows.shape[1], integers=filled), by_input, device)
 
     @classmethod
@@ -39,12 +44,16 @@ class Int8Weights(IntegerWeights):
         return int(np.count_nonzero(codes != zero_point[:, None]))
 
     def _numbers(self) -> Tensor:
-        return torch.tensor(self.arrays["integers"][:, : self._columns]).float()
+        return torch.tensor(self._integers()).float()
+
+    def _integers(self) -> NDArray[np.int8]:
+        rows: NDArray[np.int8] = untiled(self.arrays["integers"], self._outputs)
+        return rows[:, : self._columns]
 
     def _by_triton(self, x: Tensor) -> Tensor:
         if self._on_gpu is None:
             scale, bias = (torch.tensor(self.arrays[name], device=x.device) for name in ("scale", "bias"))
-            rows = torch.tensor(self.arrays["integers"][:, : self._columns], device=x.device)
+            rows = torch.tensor(self._integers(), device=x.device)
             values = rows if self.by_input else rows.t().contiguous()
             self._on_gpu = triton_product("int8_product", values=values, scale=scale, bias=bias)
         return self._on_gpu(x, gather=self.by_input)

@@ -43,15 +43,24 @@ class IntegerWeights(WeightForm):
 
     @classmethod
     @abstractmethod
-    def of(cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, device: str = "cpu") -> IntegerWeights:
+    def of(
+        cls, weight: Tensor, bias: Tensor | None, *, by_input: bool = False, whole: bool = False, device: str = "cpu"
+    ) -> IntegerWeights:
         """The integers of a layer's float weight."""
 
     @classmethod
     def smoothed(
-        cls, weight: Tensor, bias: Tensor | None, *, scales: Tensor, by_input: bool = False, device: str = "cpu"
+        cls,
+        weight: Tensor,
+        bias: Tensor | None,
+        *,
+        scales: Tensor,
+        by_input: bool = False,
+        whole: bool = False,
+        device: str = "cpu",
     ) -> IntegerWeights:
         """The integers of a weight whose columns are divided by scales (inputs,), by which inputs are multiplied."""
-        found = cls.of(weight.detach().cpu().float() / scales, bias, by_input=by_input)
+        found = cls.of(weight.detach().cpu().float() / scales, bias, by_input=by_input, whole=whole, device=device)
         return cls(found.arrays | {"smoothing": scales.numpy()}, by_input, device)
 
     @classmethod
