@@ -23,11 +23,11 @@ def parameters(out=D, seed=0):
     normal = lambda *shape: torch.randn(*shape, generator=g)  # noqa: E731
     return {
         "W_enc": normal(D, N) / D**0.5,
-        "b_enc": normal(N) * 0.3 - 1.6,
+        "b_enc": normal(N) * 0.3 - 2.0,
         "W_dec": normal(N, out),
         "b_dec": normal(out),
         "threshold": normal(N) * 0.3,  # some below 0
-        "b_gate": normal(N) * 0.3 - 1.6,
+        "b_gate": normal(N) * 0.3 - 2.0,
         "r_mag": normal(N) * 0.3,
         "b_mag": normal(N) * 0.3,
         "W_skip": normal(out, D),
@@ -428,6 +428,8 @@ def test_inputs_that_are_refused(tmp_path):
         (torch.tensor([[-1]]), torch.ones(1, 1)),
         (torch.tensor([[0.0]]), torch.ones(1, 1)),
         (torch.tensor([[0]]), torch.ones(1, 2)),
+        (torch.tensor(0), torch.tensor(1.0)),
+        (torch.zeros(2, 0, dtype=torch.int64), torch.zeros(2, 0)),
     ):
         with pytest.raises(ValueError, match="features must be places"):
             autoencoder.decode(features)
@@ -440,8 +442,9 @@ def test_code_in_a_file_is_not_run(tmp_path):
 
 
 def test_most_features_are_never_computed(tmp_path):
-    """The sparse path is taken: the layer counts its calls."""
+    """The sparse path is taken, also of what was loaded in inference mode: the layers count their calls."""
     CASES["Gemma Scope"][0](tmp_path, parameters())
-    autoencoder: Autoencoder = load_sae(tmp_path)
-    autoencoder(activations(3))
+    with torch.inference_mode():
+        autoencoder: Autoencoder = load_sae(tmp_path)
+        autoencoder(activations(3))
     assert autoencoder.encoder._sparse.sparse_calls == autoencoder.decoder._sparse.sparse_calls == 1

@@ -105,7 +105,8 @@ def load_sae(path: str | Path, sample: Tensor | None = None) -> Autoencoder:
     folder = Path(path)
     for names, read in _FORMATS.items():
         if all((folder / name).is_file() for name in names):
-            return read(folder, sample)
+            with torch.inference_mode(False):  # within it torch counts no writes to weights
+                return read(folder, sample)
     wanted = ", or ".join(" and ".join(names) for names in _FORMATS)
     raise FileNotFoundError(
         f"`path` must be a folder with {wanted}; {folder} is none: download all files of one release."
@@ -176,7 +177,8 @@ def _dictionary_learning(folder: Path, sample: Tensor | None) -> Autoencoder:
 
 def _gemma_scope(folder: Path, sample: Tensor | None) -> Autoencoder:
     def read(path: Path) -> dict[str, Tensor]:
-        return {name: torch.from_numpy(array) for name, array in np.load(path, allow_pickle=False).items()}
+        with path.open("rb") as file:
+            return {name: torch.from_numpy(array) for name, array in np.load(file, allow_pickle=False).items()}
 
     tensors = _read(folder / "params.npz", read)
     return _autoencoder(
@@ -244,16 +246,7 @@ def _read(path: Path, read: Callable[[Path], Any]) -> dict[str, Any]:
         found = read(path)
         if not isinstance(found, dict):
             raise TypeError(f"a {type(found).__name__}")
-    except (
-        SafetensorError,
-        BadZipFile,
-        UnpicklingError,
-        RuntimeError,
-        EOFError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except _DAMAGES as error:
         raise ModelFileError(f"{path} must be whole, as it was released; got {error}: download it again.") from error
     return found
 
