@@ -62,6 +62,7 @@ BENCHMARKS: Final = {
         ("gpu", ("torch", "triton")),
         ("neurons", ("torch",)),
         ("sparsify", ("torch",)),
+        ("autoencoders", ("torch",)),
         ("int8", ("torch",)),
         ("int4", ("torch",)),
         ("network_values", ()),

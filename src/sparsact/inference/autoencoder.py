@@ -151,8 +151,8 @@ class Autoencoder(nn.Module):
         if k is None and self.n_active is None:
             return self._features(x)
         taken = most if k is None else checked_size(k, "`k`", maximum=most)
-        values, indices = torch.topk(self._features(x), taken)
-        return self._dense(indices, values) if k is None else TopFeatures(indices, values)
+        top = self._largest(x, taken)
+        return self._dense(*top) if k is None else top
 
     def decode(self, features: Tensor | tuple[Tensor, Tensor]) -> Tensor:
         """V f + d of features (..., features), or of indices and values (..., k)."""
@@ -196,6 +196,11 @@ class Autoencoder(nn.Module):
         z = self.encoder(x)
         f: Tensor = self.activation(z.clone() if has_hooks(self.encoder) else z)  # hooks may keep what they see
         return f
+
+    def _largest(self, x: Tensor, k: int) -> TopFeatures:
+        """The k largest features of x - c; of pre-activations that are 0 or less any."""
+        values, indices = torch.topk(self._features(x), k)
+        return TopFeatures(indices, values)
 
     def _dense(self, indices: Tensor, values: Tensor) -> Tensor:
         """All features from some of each row."""
