@@ -32,6 +32,7 @@ EXCEPTIONS = {  # by the beginning of a name: what stays there, and why
     "sparsact.fourier.spectrum.Spectrum": ("k", "number of coefficients: nothing is active"),
     "sparsact.fourier.interactions.Interactions.top": ("k", "number of values, as of Spectrum.top"),
     "sparsact.kernels.selection.top_k": ("k", "number of the largest values, as the kernel's own name says"),
+    "sparsact.inference.autoencoder.Autoencoder": ("k", "number of the largest features, as of torch.topk"),
     "sparsact.routing": ("width", "a method: the number of units that a router needs for some number of columns"),
     "sparsact.activity": ("distribution", "the counts of active units"),
     "sparsact.certificate": ("distribution", "the law of inputs without labels, and the counts of active units"),
