@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import save_file  # noqa: E402
 from torch import nn  # noqa: E402
 
-from sparsact.inference import Autoencoder, densify, load_sae  # noqa: E402
+from sparsact.inference import Autoencoder, densify, load_sae, plan_of, sparsify  # noqa: E402
 from sparsact.saving import ModelFileError  # noqa: E402
 
 D, N, OUT, K = 24, 200, 17, 9
@@ -435,10 +436,42 @@ def test_inputs_that_are_refused(tmp_path):
             autoencoder.decode(features)
 
 
+def test_activations_without_thresholds_are_refused():
+    with pytest.raises(TypeError, match=r"must be nn\.ReLU, Jump or Gate"):
+        Autoencoder(nn.Linear(2, 3), nn.Linear(3, 2), nn.GELU())
+
+
 def test_code_in_a_file_is_not_run(tmp_path):
     dictionary_learning("AutoEncoder", f"{LINEAR} bias=b_dec")(tmp_path, parameters())
     torch.save(nn.Linear(2, 3), tmp_path / "ae.pt")
     rejects(tmp_path, "ae.pt must be whole")
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_a_gated_autoencoder_of_linear_layers_takes_integers(weights):
+    """``sparsify`` on a module as dictionary_learning writes it, whose parameters want gradients."""
+    p = parameters()
+
+    class Gated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.decoder = nn.Linear(D, N, bias=False), nn.Linear(N, D, bias=False)
+            self.encoder.weight.data, self.decoder.weight.data = p["W_enc"].t(), p["W_dec"].t()
+            for name in ("b_gate", "r_mag", "b_mag", "b_dec"):
+                setattr(self, name, nn.Parameter(p[name].clone()))
+
+        def forward(self, x):
+            z = self.encoder(x - self.b_dec)
+            on = (z + self.b_gate > 0).to(z.dtype)
+            return self.decoder(on * (self.r_mag.exp() * z + self.b_mag).relu()) + self.b_dec
+
+    model, x = Gated().eval(), activations(64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # large errors of integers are said
+        sparsify(model, "exact", x, weights=weights)
+    assert plan_of(model).choices[0].method == "exact"
+    wanted = decoded(p, gated(p, x, True))
+    assert float((model(x).detach() - wanted).norm() / wanted.norm()) < {"int8": 0.2, "int4": 0.8}[weights]
 
 
 def test_most_features_are_never_computed(tmp_path):

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.apply import Replacement
+from sparsact.inference.certified_screen import NARROW
+from sparsact.inference.certified_top_k import BoundedOutputs
 from sparsact.inference.methods import SAMPLE, screen_of
 from sparsact.inference.selectors import ActiveInputs, Readers, SwitchedOn, has_hooks
 from sparsact.inference.sparse_linear import LayerState, SparseLinear
@@ -78,8 +80,8 @@ class Autoencoder(nn.Module):
     ----------
     encoder, decoder : nn.Linear
         W and b, V and d; taken over, without gradients.
-    activation : nn.Module
-        :math:`\sigma`: ``nn.ReLU``, :class:`Jump` or :class:`Gate`.
+    activation : nn.ReLU, Jump or Gate
+        :math:`\sigma`; units that are off are known for these alone.
     n_active : int, optional
         Number of the largest pre-activations that are kept, by default all.
     centred : bool
@@ -108,13 +110,17 @@ class Autoencoder(nn.Module):
         self,
         encoder: nn.Linear,
         decoder: nn.Linear,
-        activation: nn.Module,
+        activation: nn.ReLU | Jump | Gate,
         *,
         n_active: int | None = None,
         centred: bool = False,
         skip: Tensor | None = None,
         sample: Tensor | None = None,
     ) -> None:
+        if not isinstance(activation, nn.ReLU | Jump | Gate):
+            raise TypeError(
+                f"`activation` must be nn.ReLU, Jump or Gate; got {type(activation)}: see sparsact.sparsify."
+            )
         super().__init__()
         self.activation, self.encoder, self.decoder = activation, encoder, decoder
         self.n_active, self.centred = n_active, centred
@@ -126,6 +132,7 @@ class Autoencoder(nn.Module):
         constants = ActivationConstants([] if threshold is None else [(activation, "threshold")])
         seen = torch.empty(0) if sample is None else self._centred(sample).flatten(0, -2)[:SAMPLE]
         screens = WeightCache(partial(screen_of, threshold=threshold, sample=seen))
+        self._bounded = WeightCache(partial(BoundedOutputs, sample=seen if len(seen) else None))
         switched = SwitchedOn(constants, Readers(self, ()), screens)
         layers = {
             "encoder": LayerState(FloatWeights, switched, ROWS_SCREENED, SHARE_COMPUTED),
@@ -199,8 +206,19 @@ class Autoencoder(nn.Module):
 
     def _largest(self, x: Tensor, k: int) -> TopFeatures:
         """The k largest features of x - c; of pre-activations that are 0 or less any."""
-        values, indices = torch.topk(self._features(x), k)
-        return TopFeatures(indices, values)
+        encoder: Any = self.encoder
+        plain = isinstance(encoder, SparseLinear) and isinstance(self.activation, nn.ReLU) and not has_hooks(encoder)
+        rows = encoder.eligible_rows(x) if plain and x.dtype in NARROW else 0
+        if not rows:
+            values, indices = torch.topk(self._features(x), k)
+            return TopFeatures(indices, values)
+        flat = x.reshape(rows, -1).contiguous()
+        found = self._bounded.get(encoder._sparse.weight_version(encoder)).top_k(flat, k)
+        unknown = found.indices[:, 0] < 0
+        if bool(unknown.any()):
+            found.values[unknown], found.indices[unknown] = torch.topk(encoder.dense(flat[unknown]), k)
+        values, indices = (one.view(*x.shape[:-1], k) for one in found)
+        return TopFeatures(indices, values.relu_())
 
     def _dense(self, indices: Tensor, values: Tensor) -> Tensor:
         """All features from some of each row."""

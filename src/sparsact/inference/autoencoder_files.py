@@ -218,7 +218,7 @@ def _autoencoder(
     if by_norm:
         norms = W_dec.norm(dim=1)
         W_enc, W_dec, bias = W_enc * norms[:, None], W_dec / norms[:, None], bias * norms
-    activation: nn.Module = nn.ReLU(inplace=True)
+    activation: nn.ReLU | Jump | Gate = nn.ReLU(inplace=True)
     if kind == "jumprelu":
         activation = Jump(part["threshold"].clamp(min=0))  # what is above is rectified
     elif kind == "gated":
