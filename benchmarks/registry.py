@@ -65,6 +65,7 @@ BENCHMARKS: Final = {
         ("sparsify", ("torch",)),
         ("convolutions", ("torch",)),
         ("models", ("torch", "transformers")),
+        ("autoencoders", ("torch",)),
         ("int8", ("torch",)),
         ("int4", ("torch",)),
         ("network_values", ()),

@@ -53,6 +53,17 @@ H100 = "NVIDIA H100 80GB HBM3 d=4096 s=16384 torch.bfloat16 "
 SHARE, PERCENT, SECONDS = "{:.3f}", "{percent:.1f} %", "{:.2g} s"
 WITHOUT = ("process without floor", "polynomial without floor", "boosted trees")
 CONTESTS = {
+    "autoencoders_contest": Contest(
+        "autoencoders",
+        ("autoencoder ",),
+        {
+            "load_sae": ("load_sae, times as fast", "{:.1f}"),
+            "sparsify": ("sparsify, times as fast", "{:.1f}"),
+            "torch": ("torch, seconds", "{:.2g} s"),
+        },
+        first="inputs and features, kind, rows of a call",
+        prefix="autoencoder ",
+    ),
     "letters_contest": Contest(
         "letters",
         ("",),

@@ -71,6 +71,7 @@ RECORDS = {  # made by functions and classes whose examples show them
     "StackCertificate",
     "StackLayer",
     "TablePlan",
+    "TopFeatures",
 }
 
 

@@ -35,6 +35,7 @@ EXCEPTIONS = {  # by the beginning of a name: what stays there, and why
     "sparsact.inference.certified_top_k": ("k", "number of the largest outputs, as in torch.topk"),
     "sparsact.inference.sparsifying.sparsify": ("k", "number of the largest outputs of a head, as of its method top_k"),
     "sparsact.inference.plan.HeadPlan": ("k", "number of the largest outputs, as of sparsify"),
+    "sparsact.inference.autoencoder.Autoencoder": ("k", "number of the largest features, as of torch.topk"),
     "sparsact.routing": ("width", "a method: the number of units that a router needs for some number of columns"),
     "sparsact.activity": ("distribution", "the counts of active units"),
     "sparsact.certificate": ("distribution", "the law of inputs without labels, and the counts of active units"),

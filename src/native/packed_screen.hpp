@@ -6,33 +6,11 @@
 #include "screen_bounds.hpp"
 
 #if defined(SPARSACT_ISA_avx512)
-#include <cpuid.h>
-
-#ifdef __linux__
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
 constexpr std::size_t PACKED_ROWS = 32;  // of the copy, and of digits at once in two tiles of AMX's
 constexpr std::size_t VNNI_DIGITS = 8;   // rows of digits whose sums stay in registers
-
-// Whether the processor has AMX's products of bytes, and the system lets this process use them.
-inline bool has_amx() {
-#ifdef __linux__
-    constexpr int REQUEST = 0x1023, TILE_DATA = 18;  // ARCH_REQ_XCOMP_PERM, and the state it is asked for
-    static const bool found = [] {
-        unsigned a, b, c, d = 0;
-        return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 24 & 3) == 3 &&
-               syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
-    }();
-    return found;
-#else
-    return false;
-#endif
-}
 
 // Two blocks of 16 rows: for every four columns the 16 times four bytes. `rows` are 32, `width` bytes each.
 inline void pack(const std::uint8_t* const* rows, std::size_t width, std::uint8_t* packed) {
@@ -146,7 +124,7 @@ void for_every_packed_part(const Sketch& sketch, const Inputs& inputs, std::size
         };
         std::size_t i = 0;
 #ifdef __linux__
-        if (2 * m >= PACKED_ROWS && has_amx()) {
+        if (2 * m >= PACKED_ROWS && current_amx()) {
             const Tiles tiles;
             for (; i + PACKED_ROWS / 2 <= m; i += PACKED_ROWS / 2) {
                 amx_products(packed.data(), width, inputs.digits() + 2 * i * width, sums.data());

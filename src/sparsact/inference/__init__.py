@@ -11,6 +11,8 @@ except ImportError as error:
 
     raise ImportError(missing("sparsact.inference", "torch")) from error
 
+from sparsact.inference.autoencoder import Autoencoder, TopFeatures
+from sparsact.inference.autoencoder_files import load_sae
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.certified_screen import Screen
 from sparsact.inference.certified_top_k import CertifiedTopK, TopOutputs
@@ -24,6 +26,7 @@ from sparsact.inference.sparsifying import densify, plan_of, sparsify
 
 __all__ = [
     "Activation",
+    "Autoencoder",
     "Block",
     "BlockMeasurement",
     "BlockPlan",
@@ -34,11 +37,13 @@ __all__ = [
     "Measurement",
     "Plan",
     "Screen",
+    "TopFeatures",
     "TopOutputs",
     "WholeModel",
     "densify",
     "find_blocks",
     "load_plan",
+    "load_sae",
     "measure",
     "plan_of",
     "save_plan",

@@ -181,12 +181,12 @@ def gated_layers(
 
 def certified_replacement(model: nn.Module, block: Block, sample: Tensor, max_rows: int = MAX_ROWS) -> Replacement:
     """The block computed exactly at the units that a screen cannot prove to be off."""
-    make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
+    make = partial(screen_of, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
     screens: Screens = WeightCache((block.gate_rows or WeightRows()).make(make))
     return exact_replacement(model, block, screens, max_rows=max_rows)
 
 
-def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor) -> Screen | None:
+def screen_of(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor) -> Screen | None:
     """A screen, if its proof covers the dtype and the width of the weights."""
     covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
     seen = sample if len(sample) else None  # none after a plan was read from a file
