@@ -189,3 +189,16 @@ def test_errors_say_what_is_wrong():
     for x in (torch.ones(1, 4), torch.ones(1, 3, dtype=torch.float64), torch.tensor(1.0)):
         with pytest.raises(ValueError, match=r"inputs must have shape \(\.\.\., 3\)"):
             top.top_k(x, 1)
+
+
+def test_threads_change_no_bit():
+    generator = torch.Generator().manual_seed(8)
+    weight, x = torch.randn(411, 66, generator=generator), torch.randn(21, 66, generator=generator)
+    bounds, threads, found = BoundedOutputs(weight, None), torch.get_num_threads(), []
+    try:
+        for number in (1, 2, 3):
+            torch.set_num_threads(number)
+            found.append((bounds.fill(x, 21, 9), bounds.fill(x, 3, 9), bounds.top_k(x, 9).indices))
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(*pair) for other in found[1:] for pair in zip(found[0], other, strict=True))
