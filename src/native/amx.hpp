@@ -77,36 +77,6 @@ AMX_TARGET inline void amx_products(std::size_t inputs, const std::uint8_t* x, s
     settle_memory();
 }
 
-// sums[i] += sum_r x[i][r] row_r for the columns of a block of packed rows, as `add_packed`: 16 groups at
-// once.
-AMX_TARGET inline void amx_add_packed(std::size_t inputs, const std::uint8_t* x, std::size_t apart,
-                                      const std::int8_t* packed, std::size_t groups, std::int32_t* sums) {
-    const AmxShapes shapes(inputs, 64);
-    settle_memory();
-    _tile_loadconfig(&shapes);
-    _tile_loadd(0, sums, 256);
-    _tile_loadd(1, sums + 16, 256);
-    _tile_loadd(2, sums + 32, 256);
-    _tile_loadd(3, sums + 48, 256);
-    for (std::size_t g = 0; g < groups; g += 16, packed += 16 * 256) {
-        _tile_loadd(4, x + 4 * g, apart);
-        _tile_loadd(5, packed, 256);
-        _tile_dpbusd(0, 4, 5);
-        _tile_loadd(6, packed + 64, 256);
-        _tile_dpbusd(1, 4, 6);
-        _tile_loadd(7, packed + 128, 256);
-        _tile_dpbusd(2, 4, 7);
-        _tile_loadd(5, packed + 192, 256);
-        _tile_dpbusd(3, 4, 5);
-    }
-    _tile_stored(0, sums, 256);
-    _tile_stored(1, sums + 16, 256);
-    _tile_stored(2, sums + 32, 256);
-    _tile_stored(3, sums + 48, 256);
-    _tile_release();
-    settle_memory();
-}
-
 // sums[i][r] for one tile of int4 weights, as `int4_tile_products`. While some groups are unpacked, the ones
 // before meet the inputs, and the sums of those before them the multipliers: no step waits for the last one.
 AMX_TARGET inline void int4_amx_products(std::size_t inputs, const std::int8_t* x, std::size_t groups,
@@ -172,8 +142,6 @@ AMX_TARGET inline void int4_amx_products(std::size_t inputs, const std::int8_t* 
 #else
 inline void amx_products(std::size_t, const std::uint8_t*, std::size_t, const std::int8_t* const*,
                          std::int32_t*) {}
-inline void amx_add_packed(std::size_t, const std::uint8_t*, std::size_t, const std::int8_t*, std::size_t,
-                           std::int32_t*) {}
 inline void int4_amx_products(std::size_t, const std::int8_t*, std::size_t, const std::uint8_t*,
                               const std::int8_t*, std::int32_t*) {}
 #endif

@@ -34,15 +34,21 @@ class Int8Linear {
         run_rows(x, 0, m, out, n_threads);
     }
     void rows_at(std::size_t x, std::size_t mask, std::size_t m, std::size_t out, int n_threads) const {
+        check_rows();
         run_rows(x, mask, m, out, n_threads);
     }
     std::int64_t columns(std::size_t h, std::size_t m, std::size_t out, int n_threads) const {
+        check_rows();
         nb::gil_scoped_release unlocked;
         return SPARSACT_DISPATCH(int8_columns, weights_, reinterpret_cast<const float*>(h), m,
                                  reinterpret_cast<float*>(out), n_threads);
     }
 
   private:
+    void check_rows() const {
+        if (weights_.tiled)
+            throw std::invalid_argument("tiles are read whole: pass rows to read some of them");
+    }
     void run_rows(std::size_t x, std::size_t mask, std::size_t m, std::size_t out, int n_threads) const {
         nb::gil_scoped_release unlocked;
         SPARSACT_DISPATCH(int8_rows, weights_, reinterpret_cast<const float*>(x),

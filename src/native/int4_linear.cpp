@@ -141,8 +141,7 @@ void packed_units(const Int4Weights& V, const std::int8_t* codes, const float* s
     const WideCodes h(codes, m, V.t, &units, count);
     units.resize(count);
     multiply_packed<2, std::int16_t>(
-        V.n, h.data(), m, count, n_threads, INPUTS_AT_ONCE,
-        [](std::size_t inputs, auto... rest) { int4_add[inputs - 1](rest...); },
+        V.n, h.data(), m, count, n_threads, int4_add,
         [&](std::size_t column, std::size_t blocks, std::size_t first, std::size_t groups,
             std::int16_t* packed) {
             int4_pack_columns(V, units.data() + first, groups, column, blocks, packed);
@@ -289,15 +288,21 @@ class Int4Linear {
         run_rows(x, 0, m, out, n_threads);
     }
     void rows_at(std::size_t x, std::size_t mask, std::size_t m, std::size_t out, int n_threads) const {
+        check_rows();
         run_rows(x, mask, m, out, n_threads);
     }
     std::int64_t columns(std::size_t h, std::size_t m, std::size_t out, int n_threads) const {
+        check_rows();
         nb::gil_scoped_release unlocked;
         return SPARSACT_DISPATCH(int4_columns, weights_, reinterpret_cast<const float*>(h), m,
                                  reinterpret_cast<float*>(out), n_threads);
     }
 
   private:
+    void check_rows() const {
+        if (weights_.tiled)
+            throw std::invalid_argument("tiles are read whole: pass rows to read some of them");
+    }
     void run_rows(std::size_t x, std::size_t mask, std::size_t m, std::size_t out, int n_threads) const {
         nb::gil_scoped_release unlocked;
         SPARSACT_DISPATCH(int4_rows, weights_, reinterpret_cast<const float*>(x),

@@ -17,8 +17,7 @@
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-constexpr double ADDED_ALONE = 4,  // what a row costs that is added for one input, in products of packed rows
-    PACKED_AMX = 1.5;              // and what one costs that is packed for AMX, in rows that are added
+constexpr double ADDED_ALONE = 4;  // what a row costs that is added for one input, in products of packed rows
 
 }  // namespace
 
@@ -196,7 +195,7 @@ void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std
     const Int8Products& products = int8_products();
     const bool centred =
         std::all_of(h.by.begin(), h.by.end(), [](Quantization by) { return !by.zero_point; });
-    const std::size_t count = (units.size() + 63) / 64 * 64;  // what AMX reads at once
+    const std::size_t count = (units.size() + 3) / 4 * 4;
     const std::size_t inputs = m + !centred;  // a last one of ones gives the sums of the weights
     Scratch<std::uint8_t> x(inputs * count);
     std::memset(x.data() + m * count, 1, (inputs - m) * count);
@@ -210,12 +209,8 @@ void packed_units(const Int8Weights& V, const Codes& h, std::size_t m, const std
     }
     std::vector<const std::int8_t*> rows(count, V.rows);
     for (std::size_t p = 0; p < units.size(); ++p) rows[p] = V.rows + units[p] * V.width;
-    const bool amx = amx_pays(inputs);
     multiply_packed<4, std::int8_t>(
-        V.width, x.data(), inputs, count, n_threads, amx ? AMX_INPUTS : INPUTS_AT_ONCE,
-        [&](std::size_t some, auto... rest) {
-            amx ? amx_add_packed(some, rest...) : products.add_packed[some - 1](rest...);
-        },
+        V.width, x.data(), inputs, count, n_threads, products.add_packed,
         [&](std::size_t column, std::size_t blocks, std::size_t first, std::size_t groups,
             std::int8_t* packed) {
             products.pack_columns(rows.data() + first, groups, column, blocks, packed);
@@ -263,9 +258,7 @@ std::int64_t int8_columns(const Int8Weights& V, const float* H, std::size_t m, f
         const std::int64_t entries = find_others(h, m, V.t, used.data());
         std::vector<std::size_t> units;
         for_each_other(used.data(), V.t, 0, [&](std::size_t j) { units.push_back(j); });
-        const double rows = static_cast<double>(units.size());
-        if (static_cast<double>(entries) >
-            rows * (amx_pays(m) ? PACKED_AMX : static_cast<double>(m + 1) / ADDED_ALONE)) {
+        if (static_cast<double>(entries) * ADDED_ALONE > static_cast<double>(units.size() * (m + 1))) {
             packed_units(V, h, m, units, out, n_threads);
             return entries;
         }

@@ -15,10 +15,10 @@ constexpr std::size_t PACKED = 128,
 
 // put(j, sums) for outputs j, ..., j + INT8_BLOCK - 1 of m inputs, whose codes stand `width` apart:
 // pack(j, blocks, first, groups, packed) packs the weights of `together` * groups codes from `first` on, for
-// so many blocks, and add(inputs, ...) adds their products with up to `inputs_at_once` inputs.
+// so many blocks, and add[inputs - 1] adds their products with some inputs.
 template <std::size_t together, class Weight, class Code, class Add, class Pack, class Put>
 void multiply_packed(std::size_t outputs, const Code* x, std::size_t m, std::size_t width, int n_threads,
-                     std::size_t inputs_at_once, Add add, Pack pack, Put put) {
+                     const Add* add, Pack pack, Put put) {
     in_shares(n_threads, (outputs + INT8_BLOCK - 1) / INT8_BLOCK, [&](std::size_t block, std::size_t end) {
         const std::size_t most = std::min(BLOCKS, end - block);
         Scratch<Weight> packed(most * PACKED * INT8_BLOCK);
@@ -30,10 +30,10 @@ void multiply_packed(std::size_t outputs, const Code* x, std::size_t m, std::siz
                 const std::size_t groups = std::min(PACKED, width - first) / together;
                 pack(block * INT8_BLOCK, blocks, first, groups, packed.data());
                 for (std::size_t b = 0; b < blocks; ++b)
-                    for (std::size_t i = 0; i < m; i += inputs_at_once)
-                        add(std::min(inputs_at_once, m - i), x + i * width + first, width,
-                            packed.data() + b * together * groups * INT8_BLOCK, groups,
-                            sums.data() + (b * m + i) * INT8_BLOCK);
+                    for (std::size_t i = 0; i < m; i += INPUTS_AT_ONCE)
+                        add[std::min(INPUTS_AT_ONCE, m - i) - 1](
+                            x + i * width + first, width, packed.data() + b * together * groups * INT8_BLOCK,
+                            groups, sums.data() + (b * m + i) * INT8_BLOCK);
             }
             for (std::size_t b = 0; b < blocks; ++b)
                 put((block + b) * INT8_BLOCK, sums.data() + b * m * INT8_BLOCK);

@@ -19,7 +19,7 @@ from sparsact.kernels.int4_linear import (
     unpack_int4,
     untiled_multipliers,
 )
-from sparsact.kernels.int8_linear import tiled
+from sparsact.kernels.int8_linear import Int8Linear, tiled
 
 pytestmark = pytest.mark.usefixtures("backend")
 properties = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -164,6 +164,20 @@ def test_packed_weights_are_the_weights():
     assert packed.shape == (7, 192)
     np.testing.assert_array_equal(unpack_int4(packed, 331), W)
     np.testing.assert_array_equal(unpack_int4(packed, 384)[:, 331:], 0)
+
+
+def test_some_of_the_weights_are_not_read_from_tiles():
+    if kernels.backend() == "reference":
+        pytest.skip("the reference keeps rows")
+    layer = Layer(np.random.default_rng(1), 3, 40, 3)
+    tiles = Int8Linear(tiled(np.zeros((3, 64), dtype=np.int8)), layer.scale, layer.bias, 40)
+    X, out, mask = np.zeros((1, 40), dtype=np.float32), np.empty((1, 40), dtype=np.float32), np.ones(3, dtype=np.uint8)
+    x, m, o = X.ctypes.data, mask.ctypes.data, out.ctypes.data
+    for made in (layer.in_tiles(), tiles):
+        with pytest.raises(ValueError, match="tiles are read whole: pass rows to read some of them"):
+            made.rows_at(x, m, 1, o, 1)
+        with pytest.raises(ValueError, match="tiles are read whole"):
+            made.columns(x, 1, o, 1)
 
 
 def test_the_kernel_is_that_which_was_chosen():
