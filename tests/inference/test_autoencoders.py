@@ -415,6 +415,20 @@ def test_dictionaries_that_are_refused(tmp_path):
     rejects(tmp_path, "config.json must be whole")
 
 
+@pytest.mark.parametrize("held", [[1.0], {"k": "9"}, {"encoder.weight": torch.zeros(2, 3, 4)}, {1: torch.zeros(2)}])
+def test_files_that_hold_something_else(tmp_path, held):
+    CASES["AutoEncoder"][0](tmp_path, parameters())
+    torch.save(held, tmp_path / "ae.pt")
+    rejects(tmp_path, "ae.pt must be whole")
+
+
+@pytest.mark.parametrize("names", ["b_enc", "W_enc b_enc", "W_dec threshold"])
+def test_arrays_that_are_missing(tmp_path, names):
+    p = parameters()
+    np.savez(tmp_path / "params.npz", **{name: p[name].numpy() for name in names.split()})
+    rejects(tmp_path, "is missing|is torch.float32")
+
+
 def test_inputs_that_are_refused(tmp_path):
     CASES["SAELens top-k"][0](tmp_path, parameters())
     autoencoder = load_sae(tmp_path)

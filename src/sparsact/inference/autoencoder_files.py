@@ -59,7 +59,7 @@ _NAMES: Final = {  # of dictionary_learning, where they differ
 }
 _DAMAGES: Final = (
     *(SafetensorError, BadZipFile, UnpicklingError),
-    *(OSError, RuntimeError, EOFError, LookupError, TypeError, ValueError),
+    *(OSError, RuntimeError, EOFError, LookupError, AttributeError, TypeError, ValueError),
 )
 
 
@@ -150,16 +150,20 @@ def _as_in_6(cfg: dict[str, Any]) -> dict[str, Any]:
     if cfg.get("finetuning_scaling_factor"):
         raise ValueError("finetuning_scaling_factor must be false; got true: multiply W_dec by the factors first.")
     kept = {"architecture": "standard"} | {name: value for name, value in cfg.items() if name in _KNOWN}
-    k = cfg.get("activation_fn_kwargs", {}).get("k", cfg.get("k"))
+    k = (cfg.get("activation_fn_kwargs") or {}).get("k", cfg.get("k"))
     return kept | ({"architecture": "topk", "k": k} if activation == "topk" else {})
 
 
 def _dictionary_learning(folder: Path, sample: Tensor | None) -> Autoencoder:
+    def read(path: Path) -> dict[str, Tensor]:
+        held = torch.load(path, map_location="cpu", weights_only=True)
+        tensors = {key: torch.as_tensor(one) for key, one in held.items()}
+        return {_NAMES.get(key, key): one.t() if key.endswith(".weight") else one for key, one in tensors.items()}
+
     trainer = _read(folder / "config.json", lambda path: _json(path)["trainer"])
-    held = _read(folder / "ae.pt", lambda path: torch.load(path, map_location="cpu", weights_only=True))
+    tensors = _read(folder / "ae.pt", read)
     name = checked_option(trainer.get("dict_class"), f"dict_class in {folder}", _DICTIONARIES)
     kind, centred = _DICTIONARIES[name]
-    tensors = {_NAMES.get(key, key): one.t() if key.endswith(".weight") else one for key, one in held.items()}
     d, n = (_count(trainer, size, folder) for size in ("activation_dim", "dict_size"))
     n_active, trained = None, tensors.pop("k", None)
     tensors.pop("group_sizes", None)  # of features that were trained together
@@ -181,9 +185,8 @@ def _gemma_scope(folder: Path, sample: Tensor | None) -> Autoencoder:
             return {name: torch.from_numpy(array) for name, array in np.load(file, allow_pickle=False).items()}
 
     tensors = _read(folder / "params.npz", read)
-    return _autoencoder(
-        folder, sample, "jumprelu", tensors, (*tensors["W_enc"].shape, tensors["W_dec"].shape[-1]), centred=False
-    )
+    weights, n, out = (tensors[name].numel() if name in tensors else 0 for name in ("W_enc", "b_enc", "b_dec"))
+    return _autoencoder(folder, sample, "jumprelu", tensors, (weights // max(n, 1), n, out), centred=False)
 
 
 def _autoencoder(
