@@ -107,7 +107,7 @@ def unexplained_variance(
     rng : numpy.random.Generator
         Chooses ``max_rows`` rows where there are more and n > 20.
     max_rows : int, default=8192
-        Most rows of which all pairs are formed.
+        Up to as many rows, all pairs are formed.
 
     Returns
     -------

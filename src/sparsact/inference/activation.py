@@ -64,7 +64,7 @@ class ReplayedActivation:
 def activation(
     rest: Expression, factors: list[Expression], like: Tensor, n_rows: int
 ) -> tuple[Activation, Leaf, Leaf | None]:
-    """The activation that an expression without ``factors`` computes, of which layer, and the layer that it scales.
+    """The activation that an expression without ``factors`` computes, the layer it is applied to, the layer it scales.
 
     ``like`` has the type and device of pre-activations. NotAnActivation is raised if the expression is affine, mixes
     units and is never exactly 0, or of two layers is not f(one) * the other.
@@ -137,7 +137,7 @@ def _roles(expression: Expression, probes: Probes) -> tuple[ReplayedActivation, 
 
 
 def _scaled(expression: Expression, gate: Leaf, up: Leaf, probes: Probes) -> ReplayedActivation | None:
-    """The function f of which the expression is f(gate) * up, if it is."""
+    """The function f, if the expression is f(gate) * up."""
     rest, _ = without_factors(expression, lambda part: part is up)
     f = ReplayedActivation(rest, gate) if leaves(rest) == [gate] else ReplayedActivation(expression, gate, up)
     g, u = probes(37, 1), probes(37, 2)

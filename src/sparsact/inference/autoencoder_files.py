@@ -90,7 +90,7 @@ def load_sae(path: str | Path, sample: Tensor | None = None) -> Autoencoder:
 
     Notes
     -----
-    Features are those of SAELens 6, and those of dictionary_learning's ``load_dictionary`` and ``encode``: there, top-k
+    Features equal SAELens 6's, and dictionary_learning's by its ``load_dictionary`` and ``encode``: there, top-k
     over a batch becomes a threshold. A pre-activation of minus infinity is off.
 
     Examples
@@ -168,7 +168,7 @@ def _dictionary_learning(folder: Path, sample: Tensor | None) -> Autoencoder:
     n_active, trained = None, tensors.pop("k", None)
     tensors.pop("group_sizes", None)  # of features that were trained together
     if kind == "topk":
-        tensors.pop("threshold", None)  # in place of k, if one asks for it
+        tensors.pop("threshold", None)  # in place of k, on request
         n_active = _count(trainer, "k", folder, n)
         if trained is not None and trained.tolist() != n_active:
             raise ModelFileError(f"k must be one number; in {folder} it is {n_active} and {trained}: take one release.")
@@ -201,7 +201,7 @@ def _autoencoder(
     skips: bool = False,
     by_norm: bool = False,
 ) -> Autoencoder:
-    """The module of tensors, if they are those of its kind and of these sizes.
+    """The module of tensors, if its kind has such tensors, of these sizes.
 
     ``by_norm`` multiplies features by the norms of their rows of ``W_dec``, and divides the rows by them.
     """

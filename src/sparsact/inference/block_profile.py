@@ -23,7 +23,7 @@ from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.sparse_linear import MAX_SHARE
 from sparsact.validation.parameters import checked_size
 
-ALONE_NUMBERS: Final = 1 << 23  # most of a sample of a layer alone, 32 MB, whose rows are as wide as its units
+ALONE_NUMBERS: Final = 1 << 23  # most of a sample of a layer alone, whose rows are as wide as its units
 ALONE_ROWS: Final = 64  # that it has in any case: methods are timed on as many
 SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
 SCATTERED_BATCH: Final = 3.0  # the same for several rows, which a dense product computes together

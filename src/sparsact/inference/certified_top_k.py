@@ -5,7 +5,7 @@ only outputs with U at or above it can be among the k largest, and these alone a
 
 The bounds hold for outputs as they are rounded, in any order of summation (:mod:`sparsact.inference.certified_screen`
 has the proof): every unit that a dense layer puts among its k largest is among the units computed, whatever library
-multiplies. Values are those of the dense layer up to the order of summation, and so are indices wherever values differ
+multiplies. Values equal the dense layer's up to the order of summation, and so are indices wherever values differ
 by more than that.
 """
 
@@ -121,7 +121,7 @@ class CertifiedTopK:
         return values, indices
 
     def _applies(self, x: Tensor) -> bool:
-        """Whether an input is plain numbers on the CPU of which no gradient is recorded."""
+        """Whether an input is plain numbers on the CPU, and no gradient is recorded."""
         held = [one for one in (x, *self._tensors) if one is not None]
         recorded = torch.is_grad_enabled() and any(one.requires_grad for one in held)
         plain = type(x) is Tensor and not x.is_nested and all(one.is_cpu for one in held)

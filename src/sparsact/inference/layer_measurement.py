@@ -23,7 +23,7 @@ class LayerMeasurement:
         Share of the numbers read that are not exactly 0, over all calls; a convolution reads a number of its input once
         for every tap of the kernel that falls on it. NaN where none was seen.
     share : float
-        Its bytes over those of all parameters, ``Measurement.model_bytes``.
+        Its bytes over the bytes of all parameters, ``Measurement.model_bytes``.
     block : str or None
         The block that it belongs to.
     reason : str

@@ -11,7 +11,7 @@ variable                 values                       what it forces
 ``SPARSACT_ISA``         ``portable``, ``avx2``,      instruction set of native kernels
                          ``avx512``
 ``SPARSACT_VNNI``        ``0``, ``1``                 whether int8 products are VNNI's
-``SPARSACT_AMX``         ``0``, ``1``                 whether those of several inputs are AMX's
+``SPARSACT_AMX``         ``0``, ``1``                 whether several inputs take AMX's products
 ``SPARSACT_CACHE_WAYS``  ``8``, ``12``                the first cache, whose shape orders Walsh-Hadamard
                                                       transforms of ``2**25`` bytes or more
 ``SPARSACT_ONEDNN``      ``0``, ``1``                 whether oneDNN multiplies the experts of a mixture

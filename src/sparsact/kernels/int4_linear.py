@@ -94,7 +94,7 @@ def _filled(multipliers: NDArray[np.int8], width: int) -> NDArray[np.int8]:
 
 
 def tiled_multipliers(multipliers: NDArray[np.int8], width: int) -> NDArray[np.int8]:
-    """Multipliers of rows of ``width`` bytes in tiles of 16, those of a group side by side: (tiles, groups, 16)."""
+    """Multipliers of rows of ``width`` bytes in tiles of 16, a group's side by side: (tiles, groups, 16)."""
     rows = np.pad(_filled(multipliers, width), ((0, -len(multipliers) % TILE), (0, 0)))
     return np.ascontiguousarray(rows.reshape(-1, TILE, rows.shape[1]).swapaxes(1, 2))
 

@@ -37,8 +37,8 @@ def largest_outputs(screen: Any, W: Array, bias: Array | None, widening: Widenin
         ``top_k(x, m, k, values, indices, n_threads)`` fills ``values`` (m, k), of the dtype of W, and ``indices``
         (m, k), int64, with the k largest outputs of each of the inputs x (m, d) in decreasing order, and the first
         index with -1 where nothing is known of a row. ``fill(x, m, k, out, n_threads)`` fills ``out`` (m, s) with the
-        outputs that may be among the k largest, and -infinity elsewhere. Both return the number of rows of which
-        nothing is known. Arrays are given as addresses of C-contiguous memory.
+        outputs that may be among the k largest, and -infinity elsewhere. Both return the number of rows about
+        which nothing is known. Arrays are given as addresses of C-contiguous memory.
 
     Notes
     -----
