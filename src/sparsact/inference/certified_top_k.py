@@ -162,7 +162,8 @@ class BoundedOutputs:
     def top_k(self, x: Tensor, k: int) -> TopOutputs:
         """The k largest outputs of contiguous rows x (m, d); the first index is -1 where nothing is known of a row."""
         values, indices = x.new_empty(len(x), k), torch.empty(len(x), k, dtype=torch.int64)
-        for some, into, places in zip(*(one.split(ROWS_AT_ONCE) for one in (x, values, indices)), strict=True):
+        for begin in range(0, len(x), ROWS_AT_ONCE):
+            some, into, places = (one[begin : begin + ROWS_AT_ONCE] for one in (x, values, indices))
             addresses = some.data_ptr(), len(some), k, into.data_ptr(), places.data_ptr()
             self.kernel.top_k(*addresses, torch.get_num_threads())
         return TopOutputs(values, indices)
