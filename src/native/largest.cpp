@@ -66,7 +66,7 @@ class Race {
     std::vector<Entry> units_;
 };
 
-// Whether one of some numbers is not less than a floor; NaN is not.
+// Whether one of some numbers is not less than a floor, as NaN is not.
 SPARSACT_INLINE bool any_not_less(Doubles numbers, double floor) {
 #if defined(SPARSACT_ISA_avx512)
     return _mm512_cmp_pd_mask(numbers, _mm512_set1_pd(floor), _CMP_NLT_UQ) != 0;

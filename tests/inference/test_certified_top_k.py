@@ -37,7 +37,7 @@ def assert_same_top(found, weight, bias, x, k):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("m", [1, 5, 19, 50])
+@pytest.mark.parametrize("m", [1, 5, 19, 50, 300])
 def test_values_and_indices_are_those_of_torch(dtype, m):
     generator = torch.Generator().manual_seed(m)
     weight, bias, x = (torch.randn(*shape, generator=generator).to(dtype) for shape in ((301, 70), (301,), (m, 70)))
@@ -47,7 +47,7 @@ def test_values_and_indices_are_those_of_torch(dtype, m):
         for k in (1, 7, 301):
             found = top.top_k(x, k)
             assert_same_top(found, weight, top.bias, x, k)
-            if dtype == torch.float32 and k < 301:  # of all some differ by less than rounding
+            if dtype == torch.float32 and k < 301 and m < 300:  # some differ by less than rounding
                 assert torch.equal(found.indices, torch.topk(F.linear(x, weight, top.bias), k).indices)
     assert all(torch.equal(*pair) for pair in zip(before, (weight, bias, x), strict=True))
     assert top.top_k(x[None], 3).values.shape == (1, m, 3)

@@ -223,3 +223,7 @@ def test_errors_say_what_is_wrong():
         sparsify(Net(torch.tanh), "exact", x, head="top_k", k=5)
     with pytest.raises(ValueError, match="float64 on cpu"):
         sparsify(Net().double(), "exact", x.double(), head="top_k", k=5)
+    block = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 300))
+    with pytest.raises(ValueError, match="2 is a layer of a block"):
+        sparsify(block, "exact", x, head="top_k", k=5)
+    assert type(block[2]) is nn.Linear

@@ -30,6 +30,8 @@ from sparsact.validation.parameters import checked_size
 
 SMALLEST_REST: Final = 2.0**-8  # of a row's norm, that R is at least: about half of what int8 leaves out
 
+ROWS_AT_ONCE: Final = 256  # inputs whose digits stay in the second cache while rows of the copy pass by
+
 
 class TopOutputs(NamedTuple):
     """The largest outputs of each input, in decreasing order, and their places.
@@ -160,7 +162,10 @@ class BoundedOutputs:
     def top_k(self, x: Tensor, k: int) -> TopOutputs:
         """The k largest outputs of contiguous rows x (m, d); the first index is -1 where nothing is known of a row."""
         values, indices = x.new_empty(len(x), k), torch.empty(len(x), k, dtype=torch.int64)
-        self.kernel.top_k(x.data_ptr(), len(x), k, values.data_ptr(), indices.data_ptr(), torch.get_num_threads())
+        for begin in range(0, len(x), ROWS_AT_ONCE):
+            some, into, places = (one[begin : begin + ROWS_AT_ONCE] for one in (x, values, indices))
+            addresses = some.data_ptr(), len(some), k, into.data_ptr(), places.data_ptr()
+            self.kernel.top_k(*addresses, torch.get_num_threads())
         return TopOutputs(values, indices)
 
     def fill(self, x: Tensor, rows: int, k: int) -> Tensor | None:

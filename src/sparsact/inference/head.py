@@ -91,6 +91,8 @@ def sparse_head(model: nn.Module, k: int, shown: Sequence[Batch]) -> HeadPlan:
     name, inputs = head_of(model, shown)
     layer = model.get_submodule(name)
     weight, bias = WeightRows().of(layer)
+    if isinstance(layer, SparseLinear):
+        raise ValueError(f'head="top_k" needs a head of its own; {name} is a layer of a block: leave `head` out.')
     if not LayerFacts.of(layer).is_plain or weight.dtype not in NARROW or not weight.is_cpu or weight.is_inference():
         raise ValueError(
             f'head="top_k" takes a plain linear layer with float32, bfloat16 or float16 weights on the CPU; {name} is '
