@@ -199,7 +199,7 @@ def _autoencoder(
     skips: bool = False,
     by_norm: bool = False,
 ) -> Autoencoder:
-    """The module of tensors, if they are those of its kind and of these sizes.
+    """The module that these tensors make; ModelFileError unless names and sizes are as its kind has them.
 
     ``by_norm`` multiplies features by the norms of their rows of ``W_dec``, and divides the rows by them.
     """
