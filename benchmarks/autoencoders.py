@@ -6,7 +6,7 @@ the activation and the dense decoder; for the largest features ``torch.topk`` an
 call reconstructs other rows; all sides run in turns, on one thread and on two. Unit: times as fast as plain torch.
 
 Goals: rectified at least 3, 2.5 and 1.2 times as fast at 1, 16 and 256 rows; of the 32 largest 4, 3 and 2 times as
-fast, with the same features. Roofline: the bytes of the encoder's weights over the bytes of their int8 copy, 4, at one row.
+fast, with the same features. Roofline: the encoder's bytes over the bytes of its int8 copy, 4 times, at one row.
 """
 
 from __future__ import annotations
