@@ -26,8 +26,8 @@ from sparsact.inference.weights import FloatWeights
 from sparsact.validation.parameters import checked_size
 
 ROWS: Final = 256  # that are reconstructed together: the features of more would fill the memory
-# Measured at 768 -> 24,576 beside torch's products of matrices: the screen is faster for up to some fifty rows and a
-# fifth of the features, the columns of features that are on for up to 256 rows and 4 % of them.
+# Measured at 768 -> 24,576 beside products of matrices, on one thread of AVX-512: the screen is faster for up to some
+# fifty rows and a fifth of the features, columns of the decoder for 256 rows and up to 4 % of them.
 ROWS_SCREENED: Final = 48
 SHARE_COMPUTED: Final = 0.2
 SHARE_DECODED: Final = 0.04

@@ -31,10 +31,8 @@ _VECTORS: Final = {  # by kind of autoencoder
     "gated": ("b_gate", "r_mag", "b_mag"),
 }
 _TRANSCODERS: Final = {  # of SAELens, and their kinds
-    "transcoder": "standard",
-    "skip_transcoder": "standard",
-    "jumprelu_transcoder": "jumprelu",
-    "jumprelu_skip_transcoder": "jumprelu",
+    **dict.fromkeys(("transcoder", "skip_transcoder"), "standard"),
+    **dict.fromkeys(("jumprelu_transcoder", "jumprelu_skip_transcoder"), "jumprelu"),
 }
 _KNOWN: Final = (  # to files of SAELens 6; earlier ones also hold what a training was given
     *("architecture", "metadata", "d_in", "d_sae", "d_out", "k", "dtype", "device", "apply_b_dec_to_input"),
@@ -90,8 +88,8 @@ def load_sae(path: str | Path, sample: Tensor | None = None) -> Autoencoder:
 
     Notes
     -----
-    Features equal SAELens 6's, and dictionary_learning's by its ``load_dictionary`` and ``encode``: there, top-k
-    over a batch becomes a threshold. A pre-activation of minus infinity is off.
+    Features are as SAELens 6 computes them, and as ``load_dictionary`` and ``encode`` of dictionary_learning do, where
+    top-k over a batch becomes a threshold. A pre-activation of minus infinity is off.
 
     Examples
     --------
@@ -168,7 +166,7 @@ def _dictionary_learning(folder: Path, sample: Tensor | None) -> Autoencoder:
     n_active, trained = None, tensors.pop("k", None)
     tensors.pop("group_sizes", None)  # of features that were trained together
     if kind == "topk":
-        tensors.pop("threshold", None)  # in place of k, on request
+        tensors.pop("threshold", None)  # an alternative to k that is off by default
         n_active = _count(trainer, "k", folder, n)
         if trained is not None and trained.tolist() != n_active:
             raise ModelFileError(f"k must be one number; in {folder} it is {n_active} and {trained}: take one release.")
@@ -201,7 +199,7 @@ def _autoencoder(
     skips: bool = False,
     by_norm: bool = False,
 ) -> Autoencoder:
-    """The module of tensors, if its kind has such tensors, of these sizes.
+    """The module that these tensors make; ModelFileError unless names and sizes are as its kind has them.
 
     ``by_norm`` multiplies features by the norms of their rows of ``W_dec``, and divides the rows by them.
     """
