@@ -56,9 +56,9 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 67_084,
-    "papers/src": 17_046,
-    "benchmarks": 6_644,
+    "src/sparsact": 69_263,
+    "papers/src": 17_045,
+    "benchmarks": 7_534,
 }
 IMPORTS = 0.1213
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.
@@ -77,7 +77,7 @@ def test_the_house_stays_small():
 FILES = {  # that a journey runs through at most
     "LowDegreeRegressor.fit": 23,
     "sparsact fit t.csv --target y": 100,
-    "sparsify": 20,
+    "sparsify": 24,
     "LSHRegressor.fit": 28,
     "LSHRegressor.partial_fit": 16,
     "LSHRegressor.predict": 8,
