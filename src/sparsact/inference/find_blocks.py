@@ -227,12 +227,14 @@ def _depends_on_off_units(reader: Expression, block: Block, like: Tensor) -> boo
     parts = [rest, *(one for one in factors if not isinstance(one, Given))]
     if any(Given in map(type, subexpressions(one)) for one in parts) or not (block.gate or thresholds is not None):
         return True
+    large = torch.finfo(like.dtype).max ** 0.5  # a norm may be clipped at any size
     alike: list[list[tuple[Tensor, Tensor]]] = []  # values of switch and up that differ where units are off
     if block.gate:
         g, u = (Probes(like, like.shape[-1])(7, seed) for seed in (8, 9))
-        alike += [[(g, u), (g, torch.where(block.activation.function(g) == 0, 1 - u, u))]]
+        is_off = block.activation.function(g) == 0
+        alike += [[(g, u), *((g, torch.where(is_off, one, u)) for one in (1 - u, large * u))]]
     if thresholds is not None:
-        below = [thresholds - step * (1 + thresholds.abs()) for step in (0.0, 1.0, 30.0)]
+        below = [thresholds - step * (1 + thresholds.abs()) for step in (0.0, 1.0, 30.0, large)]
         off = [torch.where(thresholds.isfinite(), one, 0.0).expand(2, -1) for one in below]
         alike += [[(one, torch.full_like(one, i)) for i, one in enumerate(off)]]
 
