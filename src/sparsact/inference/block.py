@@ -123,7 +123,7 @@ class Block:
     @property
     def names(self) -> list[str]:
         """Names of its linear layers."""
-        return [name for name in (self.up, self.gate, self.down) if name]
+        return [name for name in (self.up, self.gate, self.down) if name is not None]  # that of a model alone is empty
 
     @property
     def holder(self) -> str:
@@ -140,7 +140,7 @@ class Block:
     def linears(self, model: nn.Module) -> dict[str, Any]:
         """The linear layers, by role: ``down`` and, where there is one, ``up`` and ``gate``."""
         names = {"up": self.up, "down": self.down, "gate": self.gate}
-        found = {role: model.get_submodule(name) for role, name in names.items() if name}
+        found = {role: model.get_submodule(name) for role, name in names.items() if name is not None}
         return {role: module for role, module in found.items() if is_linear(module)}
 
     def sizes(self, model: nn.Module) -> tuple[int, int, int]:
