@@ -382,8 +382,9 @@ CLIPPED = {
 @pytest.mark.parametrize("name", CLIPPED)
 def test_a_clip_far_from_usual_numbers_needs_the_units_that_are_off(name):
     torch.manual_seed(0)
-    dense = Written(lambda m, x: m.b(CLIPPED[name](m.a(x)))).eval()
+    dense = Written(lambda m, x: m.b(CLIPPED[name](m.a(x))))
     dense.a, dense.b = nn.Linear(D, S), nn.Linear(S, 5)
+    dense.eval()
     switched_off(dense.a.weight, dense.a.bias)
     with pytest.raises(ValueError, match='method="certified" applies to none'):
         sa.sparsify(deepcopy(dense), "certified", inputs_of(4))
@@ -405,8 +406,9 @@ def first_rows(h):
 def test_rows_further_on_than_those_seen(f):
     """Of the first four rows the activation is a ReLU."""
     torch.manual_seed(0)
-    dense = Written(lambda m, x: m.b(f(m.a(x)))).eval()
+    dense = Written(lambda m, x: m.b(f(m.a(x))))
     dense.a, dense.b = nn.Linear(D, S), nn.Linear(S, 5)
+    dense.eval()
     dense.a.weight.data *= 0.5  # so that the screen proves most of them off
     switched_off(dense.a.weight, dense.a.bias)
     model = sa.sparsify(deepcopy(dense), "exact", inputs_of(4))
