@@ -344,3 +344,20 @@ def test_a_block_alone_has_no_gate():
     assert block.fits(model)
     assert (block.reader, block.switch, block.names, block.sizes(model)) == ("0", None, ["0"], (0, 3, 4))
     assert not Block("0", None, "0", "0", block.activation).fits(model)
+
+
+@pytest.mark.parametrize("weights", ["keep", "int8"])
+def test_a_model_that_is_one_layer(weights, tmp_path):
+    torch.manual_seed(0)
+    dense = nn.Linear(S, 5).eval()
+    x = torch.randn(20, S) * (torch.rand(20, S) < 0.05)
+    found = measure(dense, x)
+    assert found.density == pytest.approx(float((x != 0).float().mean()))
+    model = sparsify(copy.deepcopy(dense), "exact", x, weights=weights)
+    save_plan(model, tmp_path / "plan")
+    loaded = load_plan(copy.deepcopy(dense), tmp_path / "plan", x + 1)  # nothing is 0 there
+    with torch.no_grad():
+        assert torch.allclose(model(x[:9]), dense(x[:9]), atol=1e-5 if weights == "keep" else 0.02)
+        assert torch.equal(loaded(x[:9]), model(x[:9]))
+    assert isinstance(loaded, SparseLinear)
+    assert loaded._sparse.sparse_calls > 0

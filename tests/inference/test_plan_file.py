@@ -39,6 +39,33 @@ def test_the_model_is_as_it_was(make, method, tmp_path, monkeypatch):
             assert mine._sparse.limits == its._sparse.limits
 
 
+class Shifted(nn.Module):
+    """ReLU of what exceeds a threshold that no linear layer holds."""
+
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(16, 64), nn.Linear(64, 4)
+        self.theta = nn.Parameter(torch.full((64,), 0.4))
+
+    def forward(self, x):
+        return self.down((self.up(x) - self.theta).relu())
+
+
+@pytest.mark.parametrize("theta", [0.39, 0.2, -0.2])
+def test_thresholds_are_the_model_s_own(theta, tmp_path):
+    torch.manual_seed(0)
+    dense = Shifted().eval()
+    dense.up.bias.data -= 0.7
+    save_plan(sparsify(copy.deepcopy(dense), "certified", torch.randn(64, 16)), tmp_path / "plan")
+    dense.theta.data.fill_(theta)
+    model = load_plan(copy.deepcopy(dense), tmp_path / "plan", torch.randn(1, 16))
+    with torch.no_grad():
+        for x in torch.randn(300, 4, 16):
+            assert torch.allclose(model(x), dense(x), atol=1e-5)
+    assert model.down._sparse.sparse_calls > 0
+    assert isinstance(model.up, SparseLinear) == (theta > 0)
+
+
 def test_weights_that_change_afterwards_get_another_screen(tmp_path):
     dense, other = plain(), plain(seed=11)
     save_plan(sparsify(copy.deepcopy(dense), "certified", rows(64, dense)), tmp_path / "plan")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 from copy import deepcopy
 
 import pytest
@@ -14,6 +15,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 import sparsact as sa
 from sparsact.inference import find_blocks
 from sparsact.inference.find_blocks import blocks_or_reason
+from sparsact.inference.methods import screen_of
 from sparsact.inference.selectors import ActiveInputs, Everything, GateThenUp, WhereGateIsOn
 
 D, S, K = 12, 70, 9
@@ -356,3 +358,108 @@ def test_autoencoders_of_parameters_are_named():
 
     with pytest.raises(ValueError, match=r"multiplies by parameters of other modules: W_enc, W_dec"):
         find_blocks(Autoencoder(), X)
+
+
+def switched_off(weight, bias):
+    """Most units off, at inputs whose first number is 2."""
+    weight.data[:, 0] = -0.4
+    bias.data += 0.2
+
+
+def inputs_of(rows, size=1.0):
+    x = torch.randn(rows, D)
+    x[:, 0] = 2
+    return x * size
+
+
+CLIPPED = {
+    "norm": lambda h: F.relu(h) * (1000 / h.norm(dim=-1, keepdim=True)).clamp(max=1),
+    "mean": lambda h: F.relu(h + F.relu(-10 - h.mean(-1, keepdim=True))),
+    "sum": lambda h: F.relu(h) * (1 + F.relu(h.sum(-1, keepdim=True))),
+}
+
+
+@pytest.mark.parametrize("name", CLIPPED)
+def test_a_clip_far_from_usual_numbers_needs_the_units_that_are_off(name):
+    torch.manual_seed(0)
+    dense = Written(lambda m, x: m.b(CLIPPED[name](m.a(x))))
+    dense.a, dense.b = nn.Linear(D, S), nn.Linear(S, 5)
+    dense.eval()
+    switched_off(dense.a.weight, dense.a.bias)
+    with pytest.raises(ValueError, match='method="certified" applies to none'):
+        sa.sparsify(deepcopy(dense), "certified", inputs_of(4))
+    model = sa.sparsify(deepcopy(dense), "exact", inputs_of(4))
+    for size in (1.0, 1e3, 1e5):
+        check_equal(model, dense, inputs_of(4, size))
+
+
+def by_position(h):
+    return torch.where(torch.arange(h.shape[-2])[:, None] < 4, F.relu(h), h)
+
+
+def first_rows(h):
+    h[:4].relu_()
+    return h
+
+
+@pytest.mark.parametrize("f", [by_position, first_rows])
+def test_rows_further_on_than_those_seen(f):
+    """Of the first four rows the activation is a ReLU."""
+    torch.manual_seed(0)
+    dense = Written(lambda m, x: m.b(f(m.a(x))))
+    dense.a, dense.b = nn.Linear(D, S), nn.Linear(S, 5)
+    dense.eval()
+    dense.a.weight.data *= 0.5  # so that the screen proves most of them off
+    switched_off(dense.a.weight, dense.a.bias)
+    model = sa.sparsify(deepcopy(dense), "exact", inputs_of(4))
+    assert model.b._sparse.max_rows >= 9
+    check_equal(model, dense, inputs_of(9))
+    with suppress(ValueError):  # refused
+        model = sa.sparsify(deepcopy(dense), "certified", inputs_of(4))
+        check_equal(model, dense, inputs_of(9))
+
+
+def test_a_dropout_in_training_mode_between_layers_in_evaluation_mode():
+    torch.manual_seed(0)
+    dense = nn.Sequential(nn.Linear(D, S), nn.Dropout(0.5), nn.Threshold(0.4, 0.0), nn.Linear(S, 5)).eval()
+    switched_off(dense[0].weight, dense[0].bias)
+    model = sa.sparsify(deepcopy(dense), "certified", inputs_of(9))
+    x = inputs_of(8)
+    for mode in (False, True, False):
+        for one in (dense, model):
+            one[1].train(mode)
+        for _ in range(3):  # the second is direct
+            outputs = []
+            for one in (dense, model):
+                torch.manual_seed(1)
+                with torch.no_grad():
+                    outputs.append(one(x))
+            assert torch.allclose(*outputs, atol=1e-5)
+    assert model[0]._sparse.sparse_calls > 0
+
+
+def test_casts_that_the_type_of_the_trace_did_not_show():
+    """In bfloat16 the model compares numbers in float32, which the trace in float32 cast nowhere."""
+    torch.manual_seed(0)
+
+    def largest(z):
+        wide = z.float()
+        return (wide * (wide > wide.mean(-1, keepdim=True) + wide.std(-1, keepdim=True))).to(z.dtype)
+
+    dense = Gated(largest).eval()
+    model = sa.sparsify(deepcopy(dense), "exact", torch.randn(3, D))
+    assert isinstance(model.up._sparse.selector, WhereGateIsOn)
+    dense.bfloat16()
+    model.bfloat16()
+    for x in torch.randn(200, 4, D).bfloat16():
+        check_equal(model, dense, x)
+
+
+def test_pre_activations_of_another_type_are_rounded_past_thresholds():
+    model = nn.Sequential(nn.Linear(D, S), nn.Threshold(0.4, 0.0), nn.Linear(S, 5)).eval()
+    [block] = find_blocks(model, torch.randn(3, D))
+    weight, bias = model[0].weight.detach(), model[0].bias.detach()
+    thresholds, rows = block.activation.zero_below, torch.empty(0, D)
+    assert screen_of(weight, bias, thresholds, rows) is not None
+    assert screen_of(weight.bfloat16(), bias.bfloat16(), thresholds, rows) is None
+    assert screen_of(weight.bfloat16(), bias.bfloat16(), 0 * thresholds, rows) is not None

@@ -26,6 +26,7 @@ from sparsact.inference.expression import (
     subexpressions,
     without_factors,
 )
+from sparsact.inference.torch_operations import MIXING
 
 Function = Callable[[Tensor], Tensor]
 
@@ -91,7 +92,7 @@ def activation(
     named = [one.name for one in path if f.up is None or leaves(one) == [f.switch]]
     name = ", ".join(one for one in named if one not in _UNNAMED)
     mixes = not elementwise and n_rows < 2
-    return Activation(name, f, thresholds, bool(factors), zeros, mixes), f.switch, up
+    return Activation(name, f, thresholds, bool(factors), zeros, mixes, like.dtype), f.switch, up
 
 
 _UNNAMED: Final = {"to_copy", "getitem", "slice"}  # they change the type alone, or select
@@ -157,7 +158,10 @@ def _check_rows(f: ReplayedActivation, probes: Probes) -> None:
 
 
 def _is_elementwise(f: ReplayedActivation, probes: Probes) -> bool:
-    """Whether changing every other unit leaves the rest as it is."""
+    """Whether no operation goes along the units, and changing every other one leaves the rest as it is."""
+    parts = subexpressions(f.expression)
+    if any(isinstance(one, Operation) and one.name in MIXING for one in parts):  # of numbers unlike the probes, too
+        return False
     before, after = probes(5, 3), probes(5, 4)
     after[:, ::2] = before[:, ::2]
     return torch.equal(f(before)[:, ::2].nan_to_num(), f(after)[:, ::2].nan_to_num())

@@ -34,6 +34,8 @@ class Activation:
         a cutoff by mean and deviation (Gemma 3n), or is 0 above a number. Then ``function`` alone tells the units off.
     of_one_row : bool
         Whether ``function`` mixes units and was seen for one row alone: of several rows it may mix these too.
+    dtype : torch.dtype or None
+        Type of the pre-activations that ``function`` was seen for: others the model may cast, which it does not show.
     """
 
     name: str
@@ -42,12 +44,21 @@ class Activation:
     scaled: bool = False
     zeros_elsewhere: bool = False
     of_one_row: bool = False
+    dtype: torch.dtype | None = None
 
     def units_on(self, values: Tensor) -> Tensor:
         """A uint8 mask of units that may not be 0; a NaN counts as on, so that it propagates."""
         if self.of_one_row and values.numel() > values.shape[-1]:
             return torch.ones_like(values, dtype=torch.uint8)
+        if self.dtype not in (None, values.dtype):
+            return self._above_thresholds(values).view(torch.uint8)
         return (self.function(values) != 0).contiguous().view(torch.uint8)
+
+    def _above_thresholds(self, values: Tensor) -> Tensor:
+        """A mask of units that are not below their threshold; of all without."""
+        if self.zero_below is None:
+            return torch.ones_like(values, dtype=torch.bool)
+        return ~(values <= self.zero_below.to(values.device))
 
     @property
     def exact(self) -> bool:
@@ -112,7 +123,7 @@ class Block:
     @property
     def names(self) -> list[str]:
         """Names of its linear layers."""
-        return [name for name in (self.up, self.gate, self.down) if name]
+        return [name for name in (self.up, self.gate, self.down) if name is not None]  # that of a model alone is empty
 
     @property
     def holder(self) -> str:
@@ -129,7 +140,7 @@ class Block:
     def linears(self, model: nn.Module) -> dict[str, Any]:
         """The linear layers, by role: ``down`` and, where there is one, ``up`` and ``gate``."""
         names = {"up": self.up, "down": self.down, "gate": self.gate}
-        found = {role: model.get_submodule(name) for role, name in names.items() if name}
+        found = {role: model.get_submodule(name) for role, name in names.items() if name is not None}
         return {role: module for role, module in found.items() if is_linear(module)}
 
     def sizes(self, model: nn.Module) -> tuple[int, int, int]:

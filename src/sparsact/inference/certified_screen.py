@@ -138,8 +138,7 @@ class Screen(Int8Copy):
             points = _points(sample, d)
             columns, directions = scales_and_directions(weight, points)
         copy = int8_copy(weight, columns, directions)
-        offset = _per_unit(bias, s, "bias") - _per_unit(threshold, s, "threshold")
-        return cls(**vars(copy), offset=offset, columns=columns, directions=directions)
+        return cls(**vars(copy), offset=offsets(bias, threshold, s), columns=columns, directions=directions)
 
     def survivors(self, x: Tensor) -> Tensor:
         """Units that are not proved off, (m, s), bool, for inputs x (m, d) in float32, bfloat16 or float16."""
@@ -203,6 +202,11 @@ def _points(sample: Tensor, d: int) -> Tensor:
     if not len(points):
         raise ValueError(f"`sample` must hold finite inputs of {d} numbers; of {len(sample)} none is finite.")
     return points
+
+
+def offsets(bias: Tensor | None, threshold: Tensor | None, s: int) -> Tensor:
+    """Biases minus thresholds of s units."""
+    return _per_unit(bias, s, "bias") - _per_unit(threshold, s, "threshold")
 
 
 def _per_unit(values: Tensor | None, s: int, name: str) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -168,6 +169,8 @@ class DataflowTracer(TorchDispatchMode):
 
     def _is_literal(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether an operation without numbers of the input makes new ones from none but the model's code."""
+        if func.overloadpacket is torch.ops.aten.arange:  # places: those of other inputs may be further on
+            return False
         fresh = func.overloadpacket in SHAPE_ALONE or func.overloadpacket is torch.ops.aten.lift_fresh
         return fresh or all(tensor in self._literals for tensor in tensors_in((args, kwargs)))
 
@@ -217,7 +220,7 @@ class DataflowTracer(TorchDispatchMode):
         row = along_units(func, given)
         lacks_axis = {one.lacks_axis for one in known}
         if row is None and first and packet in SAME_NUMBERS:
-            return replace(first, lacks_axis=False)
+            return UNTRACEABLE if packet is torch.ops.aten.slice and _ends(given) else replace(first, lacks_axis=False)
         if row is None and first and packet is torch.ops.aten._to_copy:
             dtype = kwargs.get("dtype")
             return replace(first, expression=Operation(func, (first.expression,), {"dtype": dtype})) if dtype else first
@@ -306,6 +309,11 @@ def _per_unit(constant: Tensor, width: int) -> Tensor | None:
     if constant.shape[-1] not in (1, width):
         return None
     return rows[0] if len(rows) == 1 else rows[0].clone()  # a view shows to which parameter it belongs
+
+
+def _ends(sliced: dict[str, Any]) -> bool:
+    """Whether a slice may leave out rows of a longer input, though it takes all of this one."""
+    return bool(sliced["start"]) or sliced["end"] not in (None, sys.maxsize)
 
 
 def _untraceable_reason(func: OpOverload, read: list[Expression]) -> str:

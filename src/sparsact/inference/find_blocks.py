@@ -227,14 +227,19 @@ def _depends_on_off_units(reader: Expression, block: Block, like: Tensor) -> boo
     parts = [rest, *(one for one in factors if not isinstance(one, Given))]
     if any(Given in map(type, subexpressions(one)) for one in parts) or not (block.gate or thresholds is not None):
         return True
+    large = torch.finfo(like.dtype).max ** 0.5  # a norm may be clipped at any size
     alike: list[list[tuple[Tensor, Tensor]]] = []  # values of switch and up that differ where units are off
     if block.gate:
         g, u = (Probes(like, like.shape[-1])(7, seed) for seed in (8, 9))
-        alike += [[(g, u), (g, torch.where(block.activation.function(g) == 0, 1 - u, u))]]
+        is_off = block.activation.function(g) == 0
+        alike += [[(g, u), *((g, torch.where(is_off, one, u)) for one in (1 - u, large * u))]]
     if thresholds is not None:
-        below = [thresholds - step * (1 + thresholds.abs()) for step in (0.0, 1.0, 30.0)]
+        below = [thresholds - step * (1 + thresholds.abs()) for step in (0.0, 1.0, 30.0, large)]
         off = [torch.where(thresholds.isfinite(), one, 0.0).expand(2, -1) for one in below]
         alike += [[(one, torch.full_like(one, i)) for i, one in enumerate(off)]]
+        on, up = (Probes(like, like.shape[-1])(2, seed).abs() for seed in (8, 9))
+        is_on = (torch.arange(on.shape[-1], device=on.device) % 2 == 0) | ~thresholds.isfinite()
+        alike += [[(torch.where(is_on, on, one), torch.where(is_on, up, float(i))) for i, one in enumerate(off)]]
 
     def values(part: Expression, switch: Tensor, up: Tensor) -> Tensor:
         given = {leaf: switch.new_ones(len(switch), leaf.width) for leaf in leaves(part)}
@@ -255,12 +260,12 @@ def _depends_on_off_units(reader: Expression, block: Block, like: Tensor) -> boo
 
 def _named(blocks: list[Block]) -> list[Block]:
     """Blocks named after the modules that hold them, and after their layers where that is ambiguous."""
-    holders = [block.holder if block.up else block.down for block in blocks]
+    holders = [block.holder if block.up is not None else block.down for block in blocks]
     named = []
     for block, holder in zip(blocks, holders, strict=True):
         start = len(holder) + 1 if holder else 0
         layers = f"{(block.up or '')[start:]}-{block.down[start:]}"
-        unique = holder and holders.count(holder) == 1
+        unique = block.up is None or (holder and holders.count(holder) == 1)
         named.append(replace(block, name=holder if unique else f"{holder}.{layers}".lstrip(".")))
     return named
 

@@ -187,8 +187,12 @@ def certified_replacement(model: nn.Module, block: Block, sample: Tensor, max_ro
 
 
 def screen_of(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor) -> Screen | None:
-    """A screen, if its proof covers the dtype and the width of the weights."""
+    """A screen, if its proof covers the dtype and the width of the weights.
+
+    Weights of another type than the thresholds have pre-activations that may be rounded past them, unless they are 0.
+    """
     covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
+    covered &= threshold is None or threshold.dtype is weight.dtype or not threshold.any()
     seen = sample if len(sample) else None  # none after a plan was read from a file
     return Screen.of(weight, bias, threshold, seen) if covered else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from math import inf, nan
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -17,7 +17,7 @@ from torch import nn
 from sparsact.inference.apply import Replacement, apply, verified
 from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block
-from sparsact.inference.certified_screen import Screen
+from sparsact.inference.certified_screen import Screen, offsets
 from sparsact.inference.certified_top_k import BoundedOutputs
 from sparsact.inference.find_blocks import blocks_or_reason
 from sparsact.inference.head import LargestOutputs, Logits, apply_head, needing
@@ -197,6 +197,8 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
     for name, layer in sparse_layers(model).items():
         parts = {key.rpartition("/")[2]: array for key, array in arrays.items() if key.rpartition("/")[0] == name}
         _fill(layer, limits[name], parts)
+    for block in found:
+        _take_thresholds(model, block)
     if weights == "keep":
         with needing(Logits.ALL):
             planned = verified(model, found, planned, batch)
@@ -227,7 +229,9 @@ def _replacement(model: nn.Module, block: Block, plan: BlockPlan, state: dict[st
         return found
     if plan.method == "dense":
         return Replacement()
-    if plan.method == "certified" and block.up:  # a sample of no rows: it is of use only if the weights change
+    thresholds = block.activation.zero_below  # 0 need not switch off what was certified with others
+    certified = plan.method == "certified" and block.up and (thresholds is None or bool((thresholds >= 0).all()))
+    if certified:  # a sample of no rows: it is of use only if the weights change
         return certified_replacement(model, block, torch.empty(0, block.sizes(model)[0]))
     return exact_replacement(model, block)
 
@@ -250,6 +254,19 @@ def _fill(layer: SparseLinear, limits: dict[str, float], parts: Arrays) -> None:
     elif parts:
         integers = state.form(parts, state.selector.by_input, state.device)
         state.weights.set(integers, state.weight_version(layer))
+
+
+def _take_thresholds(model: nn.Module, block: Block) -> None:
+    """Give the screen of a block the thresholds of this model, which other numbers than the layers' may have moved."""
+    layer = model.get_submodule(block.reader)
+    if not isinstance(layer, SparseLinear) or not isinstance(layer._sparse.selector, SwitchedOn):
+        return
+    screens, version = layer._sparse.selector.screens, layer._sparse.weight_version(layer)
+    screen = None if screens is None else screens.get(version)
+    if screens is not None and screen is not None:
+        _, bias = block.weight_and_bias(model, "gate" if block.gate else "up")
+        offset = offsets(bias, block.activation.zero_below, len(screen.a))
+        screens.set(replace(screen, offset=offset), version)
 
 
 def sparse_layers(model: nn.Module) -> dict[str, SparseLinear]:

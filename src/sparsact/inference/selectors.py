@@ -247,9 +247,9 @@ class Readers:
 
     @property
     def hooked(self) -> bool:
-        """Whether one of them has hooks, or was replaced by another module."""
+        """Whether one of them has hooks, is in training mode (a dropout), or was replaced by another module."""
         for parent, name, module in self.places:  # faster than any() of a generator
-            if parent._modules.get(name) is not module or module._forward_hooks or module._forward_pre_hooks:
+            if parent._modules.get(name) is not module or module.training or has_hooks(module):
                 return True
         return False
 

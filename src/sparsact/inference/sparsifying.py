@@ -84,7 +84,8 @@ def sparsify(
     that torch does not count (``.data``, fused optimisers, NumPy) are found on the CPU by a fingerprint of the weights;
     every call compares a part of it: a write to a few numbers may be found some hundred calls late, unless an
     optimiser's step, ``train``, ``eval`` or a pass with gradients comes between. They do not detect a new forward of
-    the model: call :func:`sparsify` again after such a change. ``nn.TransformerEncoderLayer`` leaves its fused path,
+    the model, nor other numbers in its code (the k of a top-k, a threshold computed from the length of an input): call
+    :func:`sparsify` again after such a change. ``nn.TransformerEncoderLayer`` leaves its fused path,
     which calls no layer, while it holds a sparse layer.
 
     Parameters

@@ -47,6 +47,8 @@ ALONG: Final = {
     *(aten.linalg_vector_norm, aten.topk, aten.sort, aten.kthvalue, aten.cumsum, aten.gather, aten.scatter),
     *(aten.scatter_, aten.slice, aten.select, aten.cat),
 }
+# Names of operations that compute a number from several of a row.
+MIXING: Final = {one.__name__ for one in ALONG - {aten.slice, aten.select, aten.cat, aten.scatter, aten.scatter_}}
 # These count the axis from the front where an index in the code counts from the end.
 INDEXING: Final = {aten.slice, aten.select}
 # These are affine for each column of (rows, units) in evaluation mode.
