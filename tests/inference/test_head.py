@@ -223,3 +223,35 @@ def test_errors_say_what_is_wrong():
         sparsify(Net(torch.tanh), "exact", x, head="top_k", k=5)
     with pytest.raises(ValueError, match="float64 on cpu"):
         sparsify(Net().double(), "exact", x.double(), head="top_k", k=5)
+
+
+class Retries(transformers.LlamaForCausalLM):
+    """Generates twice within one call, as Whisper does at higher temperatures."""
+
+    def generate(self, tokens, **options):
+        greedy = super().generate(tokens, max_new_tokens=3, do_sample=False)
+        return super().generate(greedy, max_new_tokens=20, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "calls"), [({"do_sample": True, "top_k": 0}, 3), ({"do_sample": True, "top_k": 5}, 23)]
+)
+def test_each_part_of_a_call_says_which_logits_it_needs(options, calls):
+    dense, sparse, tokens = made(lambda: Retries(llama().config))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_same_tokens(dense, sparse, tokens, calls, **options)
+
+
+def test_batches_in_threads_are_refused():
+    _, sparse, tokens = made(llama)
+    config = transformers.GenerationConfig(do_sample=True, top_k=0, max_new_tokens=3, eos_token_id=-1)
+    with pytest.raises(ValueError, match="generate_batch reads them in another thread: call generate"):
+        sparse.generate_batch([tokens[0].tolist()], generation_config=config)
+
+
+def test_a_head_in_float64_is_dense():
+    dense, sparse, tokens = made(llama)
+    with torch.no_grad():
+        assert torch.equal(sparse.double()(tokens[:1]).logits, dense.double()(tokens[:1]).logits)
+        assert not sparse.float()(tokens[:1]).logits.isfinite().all()
