@@ -495,3 +495,39 @@ def test_most_features_are_never_computed(tmp_path):
         autoencoder: Autoencoder = load_sae(tmp_path)
         autoencoder(activations(3))
     assert autoencoder.encoder._sparse.sparse_calls == autoencoder.decoder._sparse.sparse_calls == 1
+
+
+def of_layers(bias=True, **options):
+    torch.manual_seed(5)
+    encoder, decoder = nn.Linear(12, 90), nn.Linear(90, 12, bias=bias)
+    return encoder, decoder, Autoencoder(copy.deepcopy(encoder), copy.deepcopy(decoder), nn.ReLU(), **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"centred": True}, {"n_active": 4}])
+def test_a_decoder_without_a_bias(options):
+    encoder, decoder, made = of_layers(bias=False, **options)
+    x = torch.randn(5, 12)
+    with torch.no_grad():
+        features = encoder(x).relu()
+        values, indices = features.topk(4)
+        largest = torch.zeros_like(features).scatter_(1, indices, values)
+        assert torch.allclose(made.decode(made.encode(x, 4)), decoder(largest), atol=1e-5)
+        assert torch.allclose(made(x), decoder(largest if made.n_active else features), atol=1e-5)
+
+
+@pytest.mark.parametrize("n_active", [0, -1, 91])
+def test_numbers_of_features_that_are_refused(n_active):
+    with pytest.raises(ValueError, match=f"`n_active` must lie between 1 and 90; got {n_active}"):
+        of_layers(n_active=n_active)
+    with pytest.raises(ValueError, match="must read the 90 features of `encoder`; it reads 91"):
+        Autoencoder(nn.Linear(12, 90), nn.Linear(91, 12), nn.ReLU())
+
+
+def test_a_sample_of_one_row_and_a_hook_on_the_activation():
+    encoder, _, made = of_layers(sample=torch.randn(12))
+    x = torch.randn(5, 12)
+    with torch.no_grad():
+        wanted = encoder(x).relu().topk(3).values
+        assert torch.allclose(made.encode(x, 3).values, wanted, atol=1e-5)
+        made.activation.register_forward_hook(lambda module, given, out: 2 * out)
+        assert torch.allclose(made.encode(x, 3).values, 2 * wanted, atol=1e-5)
