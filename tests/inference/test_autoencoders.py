@@ -392,6 +392,16 @@ def test_tensors_that_disagree_with_the_configuration(tmp_path, name):
         ({"architecture": "topk"}, PLAIN, "k in .* must be an integer; got None"),
         ({"architecture": "topk", "k": N + 1}, PLAIN, "k in .* must lie between 1 and"),
         ({"architecture": "transcoder", "d_out": D, "apply_b_dec_to_input": True}, PLAIN, "apply_b_dec_to_input false"),
+        (
+            {"architecture": "standard", "apply_b_dec_to_input": "false"},
+            PLAIN,
+            "must be one of False, True; got 'false'",
+        ),
+        (
+            OLD | {"activation_fn_str": "topk", "activation_fn_kwargs": [K]},
+            PLAIN,
+            "k in .* must be an integer; got None",
+        ),
         (OLD | {"activation_fn_str": "tanh-relu"}, PLAIN, "must be one of relu, topk"),
         (OLD | {"finetuning_scaling_factor": True}, PLAIN, "finetuning_scaling_factor must be false"),
     ],
@@ -415,11 +425,30 @@ def test_dictionaries_that_are_refused(tmp_path):
     rejects(tmp_path, "config.json must be whole")
 
 
-@pytest.mark.parametrize("held", [[1.0], {"k": "9"}, {"encoder.weight": torch.zeros(2, 3, 4)}, {1: torch.zeros(2)}])
+@pytest.mark.parametrize(
+    "held",
+    [
+        [1.0],
+        {"k": "9"},
+        {"encoder.weight": torch.zeros(2, 3, 4)},
+        {1: torch.zeros(2)},
+        {"bias": torch.zeros(D).to_sparse()},
+        {"bias": torch.zeros(D, device="meta")},
+        {"bias": torch.zeros(D), "b_dec": torch.ones(D)},
+    ],
+)
 def test_files_that_hold_something_else(tmp_path, held):
     CASES["AutoEncoder"][0](tmp_path, parameters())
     torch.save(held, tmp_path / "ae.pt")
     rejects(tmp_path, "ae.pt must be whole")
+
+
+def test_damaged_arrays_that_are_compressed(tmp_path):
+    np.savez_compressed(tmp_path / "params.npz", W_enc=np.random.default_rng(0).normal(size=(D, N)).astype(np.float32))
+    whole = (tmp_path / "params.npz").read_bytes()
+    for at in range(60, 160):
+        (tmp_path / "params.npz").write_bytes(whole[:at] + b"\xff\xff" + whole[at + 2 :])
+        rejects(tmp_path, "params.npz must be whole")
 
 
 @pytest.mark.parametrize("names", ["b_enc", "W_enc b_enc", "W_dec threshold"])
