@@ -221,6 +221,9 @@ def test_errors_say_what_is_wrong():
         sparsify(Net(), "exact", x, weights="int8", head="top_k")
     with pytest.raises(ValueError, match="whose outputs the model returns as they are"):
         sparsify(Net(torch.tanh), "exact", x, head="top_k", k=5)
+    for last in (lambda out: (out, out.logsumexp(-1)), lambda out: (torch.tanh(out[:, :5]), out)):
+        with pytest.raises(ValueError, match="returns the outputs of words and computes nothing from them"):
+            sparsify(Net(last), "exact", x, head="top_k", k=5)
     with pytest.raises(ValueError, match="float64 on cpu"):
         sparsify(Net().double(), "exact", x.double(), head="top_k", k=5)
 

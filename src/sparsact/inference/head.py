@@ -146,7 +146,36 @@ def head_of(model: nn.Module, shown: Sequence[Batch]) -> tuple[str, Tensor]:
             'head="top_k" needs a linear layer whose outputs the model returns as they are; of '
             f"{', '.join(names[-3:]) or 'no layer'} they are changed before, or not returned: leave `head` out."
         )
+    if _is_read(model, found[-1], shown[-1]):
+        raise ValueError(
+            f'head="top_k" needs a model that returns the outputs of {found[-1]} and computes nothing from them; other '
+            "numbers change with the small ones here: leave `head` out."
+        )
     return found[-1], torch.cat(inputs[found[-1]])
+
+
+def _is_read(model: nn.Module, name: str, batch: Batch) -> bool:
+    """Whether a model computes more from a layer's outputs than a loss, which has its guard."""
+    if isinstance(batch, Mapping) and batch.get("labels") is not None:
+        return False
+    layer, shape = model.get_submodule(name), [torch.Size()]
+
+    def largest_alone(module: nn.Module, given: Any, out: Tensor) -> Tensor:
+        shape[0] = out.shape
+        return out.masked_fill(out < out.amax(-1, keepdim=True), -torch.inf)
+
+    before = tensors_in(observe(model, (), (batch,), lambda *_: None))
+    with layer.register_forward_hook(largest_alone):
+        after = tensors_in(observe(model, (), (batch,), lambda *_: None))
+
+    def agree(new: Tensor, old: Tensor) -> bool:
+        if new.shape != old.shape:
+            return False
+        if new.shape[-1:] == shape[0][-1:] and new.numel() == shape[0].numel():
+            old = old.masked_fill(new == -torch.inf, -torch.inf)
+        return torch.allclose(new, old, equal_nan=True)
+
+    return len(before) != len(after) or not all(map(agree, after, before))
 
 
 def _is_returned(out: Tensor, returned: Tensor) -> bool:
