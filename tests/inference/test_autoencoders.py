@@ -392,6 +392,16 @@ def test_tensors_that_disagree_with_the_configuration(tmp_path, name):
         ({"architecture": "topk"}, PLAIN, "k in .* must be an integer; got None"),
         ({"architecture": "topk", "k": N + 1}, PLAIN, "k in .* must lie between 1 and"),
         ({"architecture": "transcoder", "d_out": D, "apply_b_dec_to_input": True}, PLAIN, "apply_b_dec_to_input false"),
+        (
+            {"architecture": "standard", "apply_b_dec_to_input": "false"},
+            PLAIN,
+            "must be one of False, True",
+        ),
+        (
+            OLD | {"activation_fn_str": "topk", "activation_fn_kwargs": [K]},
+            PLAIN,
+            "k in .* must be an integer; got None",
+        ),
         (OLD | {"activation_fn_str": "tanh-relu"}, PLAIN, "must be one of relu, topk"),
         (OLD | {"finetuning_scaling_factor": True}, PLAIN, "finetuning_scaling_factor must be false"),
     ],
@@ -415,11 +425,30 @@ def test_dictionaries_that_are_refused(tmp_path):
     rejects(tmp_path, "config.json must be whole")
 
 
-@pytest.mark.parametrize("held", [[1.0], {"k": "9"}, {"encoder.weight": torch.zeros(2, 3, 4)}, {1: torch.zeros(2)}])
+@pytest.mark.parametrize(
+    "held",
+    [
+        [1.0],
+        {"k": "9"},
+        {"encoder.weight": torch.zeros(2, 3, 4)},
+        {1: torch.zeros(2)},
+        {"bias": torch.zeros(D).to_sparse()},
+        {"bias": torch.zeros(D, device="meta")},
+        {"bias": torch.zeros(D), "b_dec": torch.ones(D)},
+    ],
+)
 def test_files_that_hold_something_else(tmp_path, held):
     CASES["AutoEncoder"][0](tmp_path, parameters())
     torch.save(held, tmp_path / "ae.pt")
     rejects(tmp_path, "ae.pt must be whole")
+
+
+def test_damaged_arrays_that_are_compressed(tmp_path):
+    np.savez_compressed(tmp_path / "params.npz", W_enc=np.random.default_rng(0).normal(size=(D, N)).astype(np.float32))
+    whole = (tmp_path / "params.npz").read_bytes()
+    for at in range(60, 160):
+        (tmp_path / "params.npz").write_bytes(whole[:at] + b"\xff\xff" + whole[at + 2 :])
+        rejects(tmp_path, "params.npz must be whole")
 
 
 @pytest.mark.parametrize("names", ["b_enc", "W_enc b_enc", "W_dec threshold"])
@@ -495,3 +524,39 @@ def test_most_features_are_never_computed(tmp_path):
         autoencoder: Autoencoder = load_sae(tmp_path)
         autoencoder(activations(3))
     assert autoencoder.encoder._sparse.sparse_calls == autoencoder.decoder._sparse.sparse_calls == 1
+
+
+def of_layers(bias=True, **options):
+    torch.manual_seed(5)
+    encoder, decoder = nn.Linear(12, 90), nn.Linear(90, 12, bias=bias)
+    return encoder, decoder, Autoencoder(copy.deepcopy(encoder), copy.deepcopy(decoder), nn.ReLU(), **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"centred": True}, {"n_active": 4}])
+def test_a_decoder_without_a_bias(options):
+    encoder, decoder, made = of_layers(bias=False, **options)
+    x = torch.randn(5, 12)
+    with torch.no_grad():
+        features = encoder(x).relu()
+        values, indices = features.topk(4)
+        largest = torch.zeros_like(features).scatter_(1, indices, values)
+        assert torch.allclose(made.decode(made.encode(x, 4)), decoder(largest), atol=1e-5)
+        assert torch.allclose(made(x), decoder(largest if made.n_active else features), atol=1e-5)
+
+
+@pytest.mark.parametrize("n_active", [0, -1, 91])
+def test_numbers_of_features_that_are_refused(n_active):
+    with pytest.raises(ValueError, match=f"`n_active` must lie between 1 and 90; got {n_active}"):
+        of_layers(n_active=n_active)
+    with pytest.raises(ValueError, match="must read the 90 features of `encoder`; it reads 91"):
+        Autoencoder(nn.Linear(12, 90), nn.Linear(91, 12), nn.ReLU())
+
+
+def test_a_sample_of_one_row_and_a_hook_on_the_activation():
+    encoder, _, made = of_layers(sample=torch.randn(12))
+    x = torch.randn(5, 12)
+    with torch.no_grad():
+        wanted = encoder(x).relu().topk(3).values
+        assert torch.allclose(made.encode(x, 3).values, wanted, atol=1e-5)
+        made.activation.register_forward_hook(lambda module, given, out: 2 * out)
+        assert torch.allclose(made.encode(x, 3).values, 2 * wanted, atol=1e-5)

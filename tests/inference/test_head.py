@@ -221,9 +221,44 @@ def test_errors_say_what_is_wrong():
         sparsify(Net(), "exact", x, weights="int8", head="top_k")
     with pytest.raises(ValueError, match="whose outputs the model returns as they are"):
         sparsify(Net(torch.tanh), "exact", x, head="top_k", k=5)
+    for last in (lambda out: (out, out.logsumexp(-1)), lambda out: (torch.tanh(out[:, :5]), out)):
+        with pytest.raises(ValueError, match="returns the outputs of words and computes nothing from them"):
+            sparsify(Net(last), "exact", x, head="top_k", k=5)
     with pytest.raises(ValueError, match="float64 on cpu"):
         sparsify(Net().double(), "exact", x.double(), head="top_k", k=5)
     block = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 300))
     with pytest.raises(ValueError, match="2 is a layer of a block"):
         sparsify(block, "exact", x, head="top_k", k=5)
     assert type(block[2]) is nn.Linear
+
+
+class Retries(transformers.LlamaForCausalLM):
+    """Generates twice within one call, as Whisper does at higher temperatures."""
+
+    def generate(self, tokens, **options):
+        greedy = super().generate(tokens, max_new_tokens=3, do_sample=False)
+        return super().generate(greedy, max_new_tokens=20, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "calls"), [({"do_sample": True, "top_k": 0}, 3), ({"do_sample": True, "top_k": 5}, 23)]
+)
+def test_each_part_of_a_call_says_which_logits_it_needs(options, calls):
+    dense, sparse, tokens = made(lambda: Retries(llama().config))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_same_tokens(dense, sparse, tokens, calls, **options)
+
+
+def test_batches_in_threads_are_refused():
+    _, sparse, tokens = made(llama)
+    config = transformers.GenerationConfig(do_sample=True, top_k=0, max_new_tokens=3, eos_token_id=-1)
+    with pytest.raises(ValueError, match="generate_batch reads them in another thread: call generate"):
+        sparse.generate_batch([tokens[0].tolist()], generation_config=config)
+
+
+def test_a_head_in_float64_is_dense():
+    dense, sparse, tokens = made(llama)
+    with torch.no_grad():
+        assert torch.equal(sparse.double()(tokens[:1]).logits, dense.double()(tokens[:1]).logits)
+        assert not sparse.float()(tokens[:1]).logits.isfinite().all()

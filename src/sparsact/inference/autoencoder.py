@@ -121,16 +121,21 @@ class Autoencoder(nn.Module):
             raise TypeError(
                 f"`activation` must be nn.ReLU, Jump or Gate; got {type(activation)}: see sparsact.sparsify."
             )
+        if encoder.out_features != decoder.in_features:
+            raise ValueError(
+                f"`decoder` must read the {encoder.out_features} features of `encoder`; it reads {decoder.in_features}."
+            )
         super().__init__()
         self.activation, self.encoder, self.decoder = activation, encoder, decoder
-        self.n_active, self.centred = n_active, centred
+        self.n_active = None if n_active is None else checked_size(n_active, "`n_active`", 1, encoder.out_features)
+        self.centred = centred and decoder.bias is not None
         self.register_buffer("skip", skip)
         self.requires_grad_(False).eval()
         for layer in (encoder, decoder):
             count_writes(layer)
         threshold = activation.threshold if isinstance(activation, Jump) else None
         constants = ActivationConstants([] if threshold is None else [(activation, "threshold")])
-        seen = torch.empty(0) if sample is None else self._centred(sample).flatten(0, -2)[:SAMPLE]
+        seen = torch.empty(0) if sample is None else self._centred(sample).reshape(-1, encoder.in_features)[:SAMPLE]
         screens = WeightCache(partial(screen_of, threshold=threshold, sample=seen))
         self._bounded = WeightCache(partial(BoundedOutputs, sample=seen if len(seen) else None))
         switched = SwitchedOn(constants, Readers(self, ()), screens)
@@ -174,7 +179,8 @@ class Autoencoder(nn.Module):
         if not plain or not decoder.eligible_rows(row) or not decoder.weights.finite:
             return self.decode(self._dense(indices, values))
         places, weights = (one.view(-1, one.shape[-1]) for one in (indices.contiguous(), values.contiguous()))
-        out = F.embedding_bag(places, decoder.weight.t(), per_sample_weights=weights, mode="sum") + decoder.bias
+        out = F.embedding_bag(places, decoder.weight.t(), per_sample_weights=weights, mode="sum")
+        out = out if decoder.bias is None else out + decoder.bias
         return out.view(*values.shape[:-1], decoder.out_features)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -207,8 +213,9 @@ class Autoencoder(nn.Module):
     def _largest(self, x: Tensor, k: int) -> TopFeatures:
         """The k largest features of x - c; of pre-activations that are 0 or less any."""
         encoder: Any = self.encoder
-        plain = isinstance(encoder, SparseLinear) and isinstance(self.activation, nn.ReLU) and not has_hooks(encoder)
-        rows = encoder.eligible_rows(x) if plain and x.dtype in NARROW else 0
+        plain = isinstance(encoder, SparseLinear) and isinstance(self.activation, nn.ReLU) and x.dtype in NARROW
+        seen = has_hooks(encoder) or has_hooks(self.activation)
+        rows = encoder.eligible_rows(x) if plain and not seen else 0
         if not rows:
             values, indices = torch.topk(self._features(x), k)
             return TopFeatures(indices, values)

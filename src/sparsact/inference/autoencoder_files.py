@@ -7,6 +7,7 @@ Tensors get the names of SAELens first: ``W_enc`` (inputs, features), ``W_dec`` 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from pickle import UnpicklingError
@@ -56,7 +57,7 @@ _NAMES: Final = {  # of dictionary_learning, where they differ
     **dict.fromkeys(("bias", "decoder.bias", "decoder_bias"), "b_dec"),
 }
 _DAMAGES: Final = (
-    *(SafetensorError, BadZipFile, UnpicklingError),
+    *(SafetensorError, BadZipFile, zlib.error, UnpicklingError),
     *(OSError, RuntimeError, EOFError, LookupError, AttributeError, TypeError, ValueError),
 )
 
@@ -126,6 +127,7 @@ def _sae_lens(folder: Path, sample: Tensor | None) -> Autoencoder:
             f'activations must be taken as they are, normalize_activations "none"; {folder} has "{normalised}": fold '
             'the factor into the weights, or normalise what you pass, and write "none" into cfg.json.'
         )
+    checked_option(centred, f"apply_b_dec_to_input in {folder}", (False, True))
     name = checked_option(cfg.get("architecture"), f"architecture in {folder}", (*_VECTORS, *_TRANSCODERS))
     if name in _TRANSCODERS and centred:
         raise ValueError(f"transcoders need apply_b_dec_to_input false; {folder} has {centred!r}: correct cfg.json.")
@@ -148,7 +150,8 @@ def _as_in_6(cfg: dict[str, Any]) -> dict[str, Any]:
     if cfg.get("finetuning_scaling_factor"):
         raise ValueError("finetuning_scaling_factor must be false; got true: multiply W_dec by the factors first.")
     kept = {"architecture": "standard"} | {name: value for name, value in cfg.items() if name in _KNOWN}
-    k = (cfg.get("activation_fn_kwargs") or {}).get("k", cfg.get("k"))
+    given = cfg.get("activation_fn_kwargs")
+    k = given.get("k", cfg.get("k")) if isinstance(given, dict) else cfg.get("k")
     return kept | ({"architecture": "topk", "k": k} if activation == "topk" else {})
 
 
@@ -156,7 +159,13 @@ def _dictionary_learning(folder: Path, sample: Tensor | None) -> Autoencoder:
     def read(path: Path) -> dict[str, Tensor]:
         held = torch.load(path, map_location="cpu", weights_only=True)
         tensors = {key: torch.as_tensor(one) for key, one in held.items()}
-        return {_NAMES.get(key, key): one.t() if key.endswith(".weight") else one for key, one in tensors.items()}
+        for key, one in tensors.items():
+            if one.layout is not torch.strided or one.is_nested or one.is_quantized or not one.is_cpu:
+                raise TypeError(f"no plain numbers in {key}")
+        named = {_NAMES.get(key, key): one.t() if key.endswith(".weight") else one for key, one in tensors.items()}
+        if len(named) < len(tensors):
+            raise ValueError(f"two of {', '.join(tensors)} for one tensor")
+        return named
 
     trainer = _read(folder / "config.json", lambda path: _json(path)["trainer"])
     tensors = _read(folder / "ae.pt", read)

@@ -1,7 +1,8 @@
 """The head of a language model, which computes only the logits of words that can be among the k largest.
 
 It applies to calls of a few rows. A call of the model with ``labels`` gets all logits, and so does ``generate`` unless
-it needs the largest alone: greedy, or sampling after its top-k filter. What else reads logits is not known here.
+it needs the largest alone: greedy, or sampling after its top-k filter. ``generate_batch`` is refused. What else reads
+logits is not known here.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Logits(Enum):
 
     LARGEST = "largest"
     UNDECIDED = "undecided"
+    ENOUGH = "the largest, as generate has found"
     ALL = "all"
 
 
@@ -70,8 +72,9 @@ class LargestOutputs(Selector):
     def outputs(self, layer: SparseLinear, x: Tensor, rows: int) -> Tensor:
         """``x @ weight.T + bias``, or -infinity."""
         sparse = layer._sparse
-        needed = NEEDED.get() is Logits.LARGEST and not has_hooks(layer) and not has_global_hooks()
-        if not needed or not 0 < rows <= sparse.max_rows or self.k > layer.out_features:
+        needed = NEEDED.get() in (Logits.LARGEST, Logits.ENOUGH) and not has_hooks(layer) and not has_global_hooks()
+        screened = x.dtype in NARROW and self.k <= layer.out_features
+        if not needed or not screened or not 0 < rows <= sparse.max_rows:
             return layer.dense(x)
         out = self.bounds.get(sparse.weight_version(layer)).fill(contiguous(x), rows, self.k)
         if out is None:
@@ -145,7 +148,36 @@ def head_of(model: nn.Module, shown: Sequence[Batch]) -> tuple[str, Tensor]:
             'head="top_k" needs a linear layer whose outputs the model returns as they are; of '
             f"{', '.join(names[-3:]) or 'no layer'} they are changed before, or not returned: leave `head` out."
         )
+    if _is_read(model, found[-1], shown[-1]):
+        raise ValueError(
+            f'head="top_k" needs a model that returns the outputs of {found[-1]} and computes nothing from them; other '
+            "numbers change with the small ones here: leave `head` out."
+        )
     return found[-1], torch.cat(inputs[found[-1]])
+
+
+def _is_read(model: nn.Module, name: str, batch: Batch) -> bool:
+    """Whether a model computes more from a layer's outputs than a loss, which has its guard."""
+    if isinstance(batch, Mapping) and batch.get("labels") is not None:
+        return False
+    layer, shape = model.get_submodule(name), [torch.Size()]
+
+    def largest_alone(module: nn.Module, given: Any, out: Tensor) -> Tensor:
+        shape[0] = out.shape
+        return out.masked_fill(out < out.amax(-1, keepdim=True), -torch.inf)
+
+    before = tensors_in(observe(model, (), (batch,), lambda *_: None))
+    with layer.register_forward_hook(largest_alone):
+        after = tensors_in(observe(model, (), (batch,), lambda *_: None))
+
+    def agree(new: Tensor, old: Tensor) -> bool:
+        if new.shape != old.shape:
+            return False
+        if new.shape[-1:] == shape[0][-1:] and new.numel() == shape[0].numel():
+            old = old.masked_fill(new == -torch.inf, -torch.inf)
+        return torch.allclose(new, old, equal_nan=True)
+
+    return len(before) != len(after) or not all(map(agree, after, before))
 
 
 def _is_returned(out: Tensor, returned: Tensor) -> bool:
@@ -183,12 +215,17 @@ class ProcessorGuard:
     warned: bool = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The processors."""
+        """The processors; some models ask several times, and once all logits are needed they are to the end."""
+        if NEEDED.get() is Logits.LARGEST:
+            raise ValueError(
+                'head="top_k" needs generate, which says what reads the logits; generate_batch reads them in another '
+                "thread: call generate, or sparsify without `head`."
+            )
         found = getattr(type(self.model), GUARDED[1])(self.model, *args, **kwargs)
-        if NEEDED.get() is Logits.UNDECIDED:
+        if NEEDED.get() is not Logits.ALL:
             config: Any = kwargs["generation_config"] if "generation_config" in kwargs else args[0]
             reason = needs_all_logits(config, found, self.k)
-            NEEDED.set(Logits.ALL if reason else Logits.LARGEST)
+            NEEDED.set(Logits.ALL if reason else Logits.ENOUGH)
             if reason and not self.warned:
                 self.warned = True
                 warnings.warn(f"the head computes all logits, not the {self.k} largest: {reason}", stacklevel=3)
