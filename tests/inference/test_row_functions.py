@@ -482,3 +482,17 @@ def test_blocks_that_were_found_before_the_threshold_changed():
     assert isinstance(model[0], SparseLinear)
     for _ in range(20):
         check_equal(model, dense, inputs_of(4))
+
+
+def test_zeros_that_no_module_registers_may_be_written_to():
+    torch.manual_seed(0)
+    shift = torch.zeros(S)
+    dense = Written(lambda m, x: m.b(F.relu(m.a(x) - shift)))
+    dense.a, dense.b = nn.Linear(D, S), nn.Linear(S, 5)
+    dense.eval()
+    switched_off(dense.a.weight, dense.a.bias)
+    with pytest.raises(ValueError, match='method="certified" applies to none'):
+        sa.sparsify(deepcopy(dense), "certified", inputs_of(4))
+    model = sa.sparsify(deepcopy(dense), "exact", inputs_of(4))
+    shift.fill_(-0.4)
+    check_equal(model, dense, inputs_of(4))

@@ -206,7 +206,7 @@ def activation_constants(model: nn.Module, activation: Activation) -> Activation
     places = [(module, name) for module in modules for name in (*module._parameters, *module._buffers)]
     read = [place for place in places if any(_share_memory(tensor_at(*place), one) for one in constants)]
     for constant in constants:
-        if bool((constant != 0).any()) and not any(_share_memory(tensor_at(*place), constant) for place in read):
+        if not any(_share_memory(tensor_at(*place), constant) for place in read):
             return None
     below = activation.zero_below if read else None
     if below is not None:  # constants that have changed since the block was found have moved its thresholds
