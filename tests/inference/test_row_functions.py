@@ -17,6 +17,7 @@ from sparsact.inference import find_blocks
 from sparsact.inference.find_blocks import blocks_or_reason
 from sparsact.inference.methods import screen_of
 from sparsact.inference.selectors import ActiveInputs, Everything, GateThenUp, WhereGateIsOn
+from sparsact.inference.sparse_linear import SparseLinear
 
 D, S, K = 12, 70, 9
 DTYPES = [torch.float32, torch.bfloat16, torch.float64]
@@ -463,3 +464,35 @@ def test_pre_activations_of_another_type_are_rounded_past_thresholds():
     assert screen_of(weight, bias, thresholds, rows) is not None
     assert screen_of(weight.bfloat16(), bias.bfloat16(), thresholds, rows) is None
     assert screen_of(weight.bfloat16(), bias.bfloat16(), 0 * thresholds, rows) is not None
+
+
+def test_blocks_that_were_found_before_the_threshold_changed():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(D, S), nn.BatchNorm1d(S), nn.ReLU(), nn.Linear(S, 5)).eval()
+    switched_off(model[0].weight, model[0].bias)
+    model[1].running_mean.fill_(0.4)
+    blocks = find_blocks(model, inputs_of(4))
+    assert isinstance(sa.sparsify(deepcopy(model), "certified", inputs_of(4))[0], SparseLinear)
+    model[1].running_mean.fill_(0.39)
+    with pytest.raises(ValueError, match='method="certified" applies to none'):
+        sa.sparsify(model, "certified", inputs_of(4), blocks=blocks)
+    model[1].running_mean.fill_(0.41)
+    dense = deepcopy(model)
+    sa.sparsify(model, "certified", inputs_of(4), blocks=blocks)  # units below .4 are off still
+    assert isinstance(model[0], SparseLinear)
+    for _ in range(20):
+        check_equal(model, dense, inputs_of(4))
+
+
+def test_zeros_that_no_module_registers_may_be_written_to():
+    torch.manual_seed(0)
+    shift = torch.zeros(S)
+    dense = Written(lambda m, x: m.b(F.relu(m.a(x) - shift)))
+    dense.a, dense.b = nn.Linear(D, S), nn.Linear(S, 5)
+    dense.eval()
+    switched_off(dense.a.weight, dense.a.bias)
+    with pytest.raises(ValueError, match='method="certified" applies to none'):
+        sa.sparsify(deepcopy(dense), "certified", inputs_of(4))
+    model = sa.sparsify(deepcopy(dense), "exact", inputs_of(4))
+    shift.fill_(-0.4)
+    check_equal(model, dense, inputs_of(4))

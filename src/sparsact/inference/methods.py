@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
+import torch
 from torch import Tensor, nn
 from torch.jit import ScriptModule
 
@@ -205,7 +206,12 @@ def activation_constants(model: nn.Module, activation: Activation) -> Activation
     places = [(module, name) for module in modules for name in (*module._parameters, *module._buffers)]
     read = [place for place in places if any(_share_memory(tensor_at(*place), one) for one in constants)]
     for constant in constants:
-        if bool((constant != 0).any()) and not any(_share_memory(tensor_at(*place), constant) for place in read):
+        if not any(_share_memory(tensor_at(*place), constant) for place in read):
+            return None
+    below = activation.zero_below if read else None
+    if below is not None:  # constants that have changed since the block was found have moved its thresholds
+        known = below.isfinite()
+        if bool((f(torch.where(known, below, 0.0)[None])[0, known] != 0).any()):
             return None
     return None if any(tensor_at(*place).is_inference() for place in read) else ActivationConstants(read)
 
