@@ -181,6 +181,10 @@ def test_errors_say_what_is_wrong():
         CertifiedTopK(torch.ones(2, 3, dtype=torch.float64))
     with pytest.raises(ValueError, match=r"`weight` must have shape"):
         CertifiedTopK(torch.ones(3))
+    with pytest.raises(ValueError, match=r"`weight` must have shape .* got \(5,\)"):
+        CertifiedTopK(torch.randn(5))
+    with pytest.raises(ValueError, match=r"`sample` must have shape \(\.\.\., 3\), .* got \(6, 2\)"):
+        CertifiedTopK(torch.randn(2, 3), sample=torch.randn(6, 2))
     with pytest.raises(ValueError, match=r"`bias` must have shape \(2,\)"):
         CertifiedTopK(torch.ones(2, 3), torch.ones(3))
     top = CertifiedTopK(torch.ones(2, 3))

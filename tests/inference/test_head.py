@@ -184,6 +184,18 @@ def test_copies_files_and_densify(tmp_path):
     assert torch.equal(sparse(tokens).logits, dense(tokens).logits)
 
 
+def test_a_plan_is_refused_where_outputs_of_the_head_change(tmp_path):
+    torch.manual_seed(3)
+    x = torch.randn(4, 8)
+    dense = Net(nn.Identity()).eval()
+    save_plan(sparsify(copy.deepcopy(dense), "exact", x, head="top_k", k=5), tmp_path / "plan.safetensors")
+    assert plan_of(load_plan(copy.deepcopy(dense), tmp_path / "plan.safetensors", x)).head.layer == "words"
+    dense.last = nn.Tanh()
+    with pytest.raises(ValueError, match="whose outputs the model returns as they are"):
+        load_plan(dense, tmp_path / "plan.safetensors", x)
+    assert type(dense.words) is nn.Linear
+
+
 class Net(nn.Module):
     """A block and a head, of a class that nobody knows."""
 

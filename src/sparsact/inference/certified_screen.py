@@ -197,6 +197,8 @@ class Screen(Int8Copy):
 
 def _points(sample: Tensor, d: int) -> Tensor:
     """The finite rows of a sample, in float64."""
+    if sample.shape[-1:] != (d,):
+        raise ValueError(f"`sample` must have shape (..., {d}), inputs of the layer; got {tuple(sample.shape)}.")
     points = sample.detach().cpu().reshape(-1, d).double()
     points = points[points.isfinite().all(1)]
     if not len(points):

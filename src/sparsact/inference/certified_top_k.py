@@ -81,7 +81,7 @@ class CertifiedTopK:
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, sample: Tensor | None = None) -> None:
         if weight.dtype not in NARROW or weight.ndim != 2 or not 1 <= weight.shape[1] <= MAX_INPUTS:
-            Screen.of(weight[:0])  # raises what is wrong
+            Screen.of(weight)  # raises what is wrong
         if bias is not None and (bias.shape != weight.shape[:1] or bias.dtype != weight.dtype):
             raise ValueError(
                 f"`bias` must have shape ({len(weight)},) in {weight.dtype}, as `weight`; got {tuple(bias.shape)}, "

@@ -20,7 +20,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import Screen, offsets
 from sparsact.inference.certified_top_k import BoundedOutputs
 from sparsact.inference.find_blocks import blocks_or_reason
-from sparsact.inference.head import LargestOutputs, Logits, apply_head, needing
+from sparsact.inference.head import LargestOutputs, Logits, apply_head, head_of, needing
 from sparsact.inference.layer_facts import is_linear
 from sparsact.inference.methods import certified_replacement, exact_replacement
 from sparsact.inference.plan import BlockPlan, HeadPlan, LayerQuantization, Plan, WholeModel, finite
@@ -30,6 +30,7 @@ from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.sparsifying import PLAN, being_sparsified, densify, plan_of
 from sparsact.inference.weight_cache import count_writes
 from sparsact.saving import ModelFileError, modelfile
+from sparsact.validation.parameters import checked_size
 
 Model = TypeVar("Model", bound=nn.Module)
 Arrays = dict[str, NDArray[Any]]
@@ -127,7 +128,8 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
 
     Notes
     -----
-    Three forward passes, and reading the weights once for their digest; one pass if the layers are quantised. Integers
+    Three forward passes, and three more for a head, and reading the weights once for their digest; one pass if the
+    layers are quantised. Integers
     are mapped from the file, which processes share and which must stay as it is while the model is in use. Times are of
     the machine that made the plan: call :func:`sparsify` on another one.
 
@@ -193,10 +195,16 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
         alone_on(model, [name for name in limits if name not in in_blocks], weights).apply(model)
     head = None if state.get("head") is None else HeadPlan(**state["head"])
     if head is not None:
-        apply_head(model, head.layer, head.k)
-    for name, layer in sparse_layers(model).items():
+        if head_of(model, (batch,))[0] != head.layer:
+            raise ValueError(
+                f"a plan belongs to its head, {head.layer}, and this model returns another layer's outputs: call "
+                "sparsact.sparsify."
+            )
+        layer: Any = model.get_submodule(head.layer)
+        apply_head(model, head.layer, checked_size(head.k, "`k` of the head", maximum=layer.out_features))
+    for name, sparse in sparse_layers(model).items():
         parts = {key.rpartition("/")[2]: array for key, array in arrays.items() if key.rpartition("/")[0] == name}
-        _fill(layer, limits[name], parts)
+        _fill(sparse, limits[name], parts)
     for block in found:
         _take_thresholds(model, block)
     if weights == "keep":
