@@ -424,7 +424,7 @@ def test_a_dropout_in_training_mode_between_layers_in_evaluation_mode():
     torch.manual_seed(0)
     dense = nn.Sequential(nn.Linear(D, S), nn.Dropout(0.5), nn.Threshold(0.4, 0.0), nn.Linear(S, 5)).eval()
     switched_off(dense[0].weight, dense[0].bias)
-    model = sa.sparsify(deepcopy(dense), "certified", inputs_of(9))
+    model = sa.sparsify(deepcopy(dense).train(), "certified", inputs_of(9)).eval()
     x = inputs_of(8)
     for mode in (False, True, False):
         for one in (dense, model):
