@@ -209,7 +209,7 @@ class LayerCall {
                 bias_.requires_grad(torch_));
     }
 
-    // Whether hooks see what the layer leaves out, or a module receives it that is another one or in training mode.
+    // Whether hooks see what the layer leaves out, or another module receives it, or one in training mode.
     bool is_seen(nb::handle layer, nb::handle watched) const {
         for (const nb::object& hooks : torch_.hooks)
             if (PyDict_Size(hooks.ptr()) != 0) return true;
@@ -217,7 +217,8 @@ class LayerCall {
         for (const nb::handle one : watched) {
             const nb::handle parent = PyTuple_GetItem(one.ptr(), 0), module = PyTuple_GetItem(one.ptr(), 2);
             PyObject* now = PyDict_GetItem(of(parent, torch_.modules).ptr(), PyTuple_GetItem(one.ptr(), 1));
-            if (now != module.ptr() || has_hooks(module) || of(module, torch_.training).is(Py_True)) return true;
+            const bool trains = of(module, torch_.training).is(Py_True);  // as a dropout may alone
+            if (now != module.ptr() || trains || has_hooks(module)) return true;
         }
         return false;
     }

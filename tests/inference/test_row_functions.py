@@ -424,7 +424,7 @@ def test_a_dropout_in_training_mode_between_layers_in_evaluation_mode():
     torch.manual_seed(0)
     dense = nn.Sequential(nn.Linear(D, S), nn.Dropout(0.5), nn.Threshold(0.4, 0.0), nn.Linear(S, 5)).eval()
     switched_off(dense[0].weight, dense[0].bias)
-    model = sa.sparsify(deepcopy(dense), "certified", inputs_of(9))
+    model = sa.sparsify(deepcopy(dense).train(), "certified", inputs_of(9)).eval()
     x = inputs_of(8)
     for mode in (False, True, False):
         for one in (dense, model):
@@ -496,3 +496,24 @@ def test_zeros_that_no_module_registers_may_be_written_to():
     model = sa.sparsify(deepcopy(dense), "exact", inputs_of(4))
     shift.fill_(-0.4)
     check_equal(model, dense, inputs_of(4))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.*` is deprecated:DeprecationWarning")
+def test_a_scripted_module_between_layers_takes_no_hooks():
+    torch.manual_seed(0)
+    scripted = torch.jit.script(nn.Sequential(nn.Identity(), nn.ReLU()))
+    model = nn.Sequential(nn.Linear(D, S), scripted, nn.Linear(S, 5)).eval()
+    switched_off(model[0].weight, model[0].bias)
+    x = inputs_of(8)
+    with torch.no_grad():
+        hidden, wanted = model[1](model[0](x)), model(x)
+    found = sa.measure(model, x)
+    assert found.density == pytest.approx(float((hidden != 0).float().mean()))
+    sa.sparsify(model, "certified", x)
+    with torch.no_grad():
+        assert torch.allclose(model(x), wanted, atol=1e-5)
+        assert model[0]._sparse.sparse_calls > 0
+        model[1] = nn.Threshold(-0.5, 0.0)
+        assert torch.allclose(
+            model(x), nn.Linear.forward(model[2], model[1](nn.Linear.forward(model[0], x))), atol=1e-5
+        )

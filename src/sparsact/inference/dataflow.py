@@ -78,6 +78,8 @@ class DataflowTracer(TorchDispatchMode):
         Values that were read by something other than an elementwise operation.
     module_values : dict of (str, Expression) to None
         Values that modules other than plain linear layers received or returned, by the module's name.
+    unseen : list of str
+        Names of modules whose values are not recorded.
     products : dict of str to None
         Parameters of modules other than plain linear layers that something was multiplied with.
     """
@@ -91,6 +93,7 @@ class DataflowTracer(TorchDispatchMode):
         self.products: dict[str, None] = {}
         self.readers: list[Expression] = []
         self.module_values: dict[tuple[str, Expression], None] = {}
+        self.unseen: list[str] = []
         self._paused = False
         self._halves: dict[tuple[Leaf, int], Leaf] = {}
         for tensor in tensors_in(batch):

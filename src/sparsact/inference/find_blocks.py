@@ -115,8 +115,11 @@ def _trace(
     def around_module(module: nn.Module, *values: object) -> None:
         tracer.record_module(names[module], values)
 
+    scripted = {module for module in names if isinstance(module, torch.jit.ScriptModule)}  # they take no hooks
+    within = {one for module in scripted for one in module.children()}
+    tracer.unseen = [name for module, name in names.items() if module in scripted - within]
     with ExitStack() as stack:
-        for module in names:
+        for module in filter(lambda one: one not in scripted, names):
             before, after = (before_layer, after_layer) if module in plain else (around_module, around_module)
             stack.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
             stack.callback(module.register_forward_hook(after, with_kwargs=True).remove)
@@ -204,6 +207,7 @@ def _with_readers(
         if inner & {leaf.name for leaf in leaves(value)}
         and (block.activation.zeros_elsewhere or _depends_on_off_units(value, block, made.like))
     )
+    shown_to |= dict.fromkeys(tracer.unseen)
     return replace(block, private=private, readers=tuple(shown_to))
 
 

@@ -86,8 +86,9 @@ class BlockUnits(Selector):
     readers: Readers
 
     def needs_all_units(self, layer: SparseLinear) -> bool:
-        """Whether all units must be computed: hooks see, or change, pre-activations, or the activation has changed."""
-        return has_hooks(layer) or has_global_hooks() or self.readers.hooked or not self.constants.is_current()
+        """Whether all units must be computed: hooks see, or change, pre-activations, or the activation is another."""
+        seen = has_hooks(layer) or has_global_hooks() or self.readers.hooked or self.readers.training
+        return seen or not self.constants.is_current()
 
 
 @dataclass
@@ -247,11 +248,16 @@ class Readers:
 
     @property
     def hooked(self) -> bool:
-        """Whether one of them has hooks, is in training mode (a dropout), or was replaced by another module."""
+        """Whether one of them has hooks, or was replaced by another module."""
         for parent, name, module in self.places:  # faster than any() of a generator
-            if parent._modules.get(name) is not module or module.training or has_hooks(module):
+            if parent._modules.get(name) is not module or module._forward_hooks or module._forward_pre_hooks:
                 return True
         return False
+
+    @property
+    def training(self) -> bool:
+        """Whether one of them is in training mode, as a dropout may be alone."""
+        return any(module.training for _, _, module in self.places)
 
 
 def has_hooks(module: nn.Module) -> bool:
