@@ -209,6 +209,18 @@ class Net(nn.Module):
         return out if self.last is None else self.last(out)
 
 
+class Loss(nn.Module):
+    """A loss that a model of transformers does not compute itself."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens, **batch):
+        logits = self.model(tokens).logits
+        return logits, nn.functional.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())
+
+
 @pytest.mark.parametrize("method", ["exact", "certified"])
 def test_a_model_of_another_kind(method):
     torch.manual_seed(3)
@@ -235,7 +247,13 @@ def test_errors_say_what_is_wrong():
         sparsify(Net(torch.tanh), "exact", x, head="top_k", k=5)
     for last in (lambda out: (out, out.logsumexp(-1)), lambda out: (torch.tanh(out[:, :5]), out)):
         with pytest.raises(ValueError, match="returns the outputs of words and computes nothing from them"):
-            sparsify(Net(last), "exact", x, head="top_k", k=5)
+            sparsify(net := Net(last), "exact", x, head="top_k", k=5)
+        assert type(net.words) is nn.Linear
+    loss = Loss(llama()).eval()
+    tokens = torch.randint(2, WORDS, (2, 5))
+    with pytest.raises(ValueError, match=r"returns the outputs of model\.lm_head and computes nothing from them"):
+        sparsify(loss, "auto", {"tokens": tokens, "labels": tokens}, head="top_k", k=5, time_limit=0.2)
+    assert not {"generate", "_get_logits_processor"} & set(vars(loss.model))
     with pytest.raises(ValueError, match="float64 on cpu"):
         sparsify(Net().double(), "exact", x.double(), head="top_k", k=5)
     block = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 300))

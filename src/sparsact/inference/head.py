@@ -112,17 +112,28 @@ def sparse_head(model: nn.Module, k: int, shown: Sequence[Batch]) -> HeadPlan:
         tried.append((share, bounds, sample))
     itemsize = weight.itemsize  # of the weights, over one byte of the copy
     share, bounds, sample = min(tried, key=lambda one: itemsize * one[0] + (one[2] is not None) * DIRECTIONS_COST)
-    state = apply_head(model, name, k, sample)
+    state = apply_head(model, name, k, shown[-1], sample)
     state.selector.bounds.set(bounds, state.weight_version(layer))
     return HeadPlan(name, k, len(weight), share, itemsize / (1 + itemsize * share))
 
 
-def apply_head(model: nn.Module, name: str, k: int, sample: Tensor | None = None) -> Any:
-    """Make a layer the sparse head of a model, whose bounds are computed when they are first needed."""
+def apply_head(model: nn.Module, name: str, k: int, batch: Batch, sample: Tensor | None = None) -> Any:
+    """Make a layer the sparse head of a model, whose bounds are computed when they are first needed.
+
+    Raises
+    ------
+    ValueError
+        If on the batch the model computes something else from what the layer leaves out.
+    """
     bounds: WeightCache[BoundedOutputs] = WeightCache(partial(BoundedOutputs, sample=sample))
     state = LayerState(FloatWeights, LargestOutputs(k, bounds))
     Replacement({name: state}).apply(model)
     guard(model, k)
+    if _is_read(model, name, batch):
+        raise ValueError(
+            f'head="top_k" needs a model that returns the outputs of {name} and computes nothing from them; other '
+            "numbers change with the small ones here: leave `head` out."
+        )
     return state
 
 
@@ -148,25 +159,21 @@ def head_of(model: nn.Module, shown: Sequence[Batch]) -> tuple[str, Tensor]:
             'head="top_k" needs a linear layer whose outputs the model returns as they are; of '
             f"{', '.join(names[-3:]) or 'no layer'} they are changed before, or not returned: leave `head` out."
         )
-    if _is_read(model, found[-1], shown[-1]):
-        raise ValueError(
-            f'head="top_k" needs a model that returns the outputs of {found[-1]} and computes nothing from them; other '
-            "numbers change with the small ones here: leave `head` out."
-        )
     return found[-1], torch.cat(inputs[found[-1]])
 
 
 def _is_read(model: nn.Module, name: str, batch: Batch) -> bool:
-    """Whether a model computes more from a layer's outputs than a loss, which has its guard."""
-    if isinstance(batch, Mapping) and batch.get("labels") is not None:
-        return False
+    """Whether a model that is guarded computes anything from a layer's outputs where their largest are needed."""
     layer, shape = model.get_submodule(name), [torch.Size()]
 
     def largest_alone(module: nn.Module, given: Any, out: Tensor) -> Tensor:
         shape[0] = out.shape
+        if NEEDED.get() is Logits.ALL:
+            return out
         return out.masked_fill(out < out.amax(-1, keepdim=True), -torch.inf)
 
-    before = tensors_in(observe(model, (), (batch,), lambda *_: None))
+    with needing(Logits.ALL):
+        before = tensors_in(observe(model, (), (batch,), lambda *_: None))
     with layer.register_forward_hook(largest_alone):
         after = tensors_in(observe(model, (), (batch,), lambda *_: None))
 

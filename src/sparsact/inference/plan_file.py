@@ -201,7 +201,7 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
                 "sparsact.sparsify."
             )
         layer: Any = model.get_submodule(head.layer)
-        apply_head(model, head.layer, checked_size(head.k, "`k` of the head", maximum=layer.out_features))
+        apply_head(model, head.layer, checked_size(head.k, "`k` of the head", maximum=layer.out_features), batch)
     for name, sparse in sparse_layers(model).items():
         parts = {key.rpartition("/")[2]: array for key, array in arrays.items() if key.rpartition("/")[0] == name}
         _fill(sparse, limits[name], parts)
