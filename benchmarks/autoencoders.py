@@ -100,7 +100,7 @@ def figures_of(kind: str, d: int, n: int, rows: int, repeats: int) -> Iterator[F
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
     d, n = (32, 512) if arguments.quick else (768, 24_576)
-    found = []
+    found: list[Figure] = []
     for threads in arguments.threads:
         torch.manual_seed(2026)
         torch.set_num_threads(threads)
