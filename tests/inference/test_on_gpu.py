@@ -21,6 +21,13 @@ from sparsact.inference.weight_cache import _sums
 COUNTS = (1, 16)
 TOLERANCE = {"float32": 1e-5, "bfloat16": 0.03, "float16": 4e-3}
 UP = {"up": "WhereGateIsOn", "gate": "SwitchedOn", "down": "ActiveInputs"}
+
+
+def flipped(z):
+    """Zeros whose origin the trace does not follow."""
+    return z.relu().flip(-1)
+
+
 MODELS = {
     "plain": (plain, {}, {"down": "ActiveInputs"}),
     "no unit on": (plain, {"shift": 50.0}, {"down": "ActiveInputs"}),
@@ -31,7 +38,7 @@ MODELS = {
     "gated, up first": (gated_up_first, {}, UP),
     "gate and up in one": (gate_up, {}, {"up": "GateThenUp", "down": "ActiveInputs"}),
     "Conv1D": (conv1d, {}, {"down": "ActiveInputs"}),
-    "a layer alone": (partial(plain, activation=lambda z: z.relu().flip(-1)), {}, {"down": "ActiveInputs"}),
+    "a layer alone": (partial(plain, activation=flipped), {}, {"down": "ActiveInputs"}),
 }
 
 
