@@ -61,6 +61,11 @@ def test_without_zeros_no_exact_method_applies():
     assert found.speedup("oracle") == 2
 
 
+def test_without_thresholds_nothing_is_screened():
+    found = roofline(*SIZES, gated=True, itemsize=4, density=0.1, thresholds=False)
+    assert found.certified == found.exact == roofline(*SIZES, gated=True, itemsize=4, density=0.1).exact
+
+
 @pytest.mark.parametrize("density", [-0.1, 1.1, math.nan])
 def test_a_density_is_a_share(density):
     with pytest.raises(ValueError, match="`density` must lie between 0 and 1"):

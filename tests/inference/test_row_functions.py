@@ -179,6 +179,8 @@ def test_batch_norms_shift_the_threshold_of_each_unit(sign, dtype):
     if sign < 0:  # units are off above it
         assert below is None
         assert block.activation.zeros_elsewhere
+    bounds = sa.measure(dense, x).blocks[0].roofline()
+    assert (bounds.certified == bounds.exact) == (sign < 0)
     model = sa.sparsify(deepcopy(dense), "exact", x[:1])
     for rows in (x[:1], x[:9], hostile(dtype)):
         check_equal(model, dense, rows)

@@ -58,6 +58,8 @@ class BlockMeasurement:
         rms is the root of the mean of the squares of the row h. For t = 0 this is 1 minus the density.
     energy_within : ndarray of shape (len(LEVELS),)
         Share of :math:`\|h\|^2` that these activations hold, averaged over rows that are not zero; at most t².
+    screened : bool
+        Whether a screen may prove units off; not by a cutoff of each row, as in Gemma 3n.
     """
 
     name: str
@@ -80,6 +82,7 @@ class BlockMeasurement:
     share_few: float
     share_within: NDArray[np.float64]
     energy_within: NDArray[np.float64]
+    screened: bool = True
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -147,6 +150,7 @@ class BlockMeasurement:
             itemsize=self.itemsize,
             density=density,
             zeros=self.exact,
+            thresholds=self.screened,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -246,4 +246,5 @@ class ActivationCounter:
             share_few=self.few / self.calls if block.exact else 0.0,
             share_within=counts.cumsum()[:-1] / counts.sum(),
             energy_within=squares.cumsum()[:-1] / (squares.sum() or 1),
+            screened=block.up is None or block.activation.zero_below is not None,
         )

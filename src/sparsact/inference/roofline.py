@@ -59,6 +59,7 @@ def roofline(
     itemsize: int,
     density: float,
     zeros: bool = True,
+    thresholds: bool = True,
 ) -> Roofline:
     r"""Bytes that a block reads, by method.
 
@@ -83,6 +84,8 @@ def roofline(
         so that the mean density gives the mean bytes.
     zeros : bool
         Whether units are exactly zero when they are off: otherwise no exact method applies.
+    thresholds : bool
+        Whether a threshold of each unit tells which are off: otherwise nothing is screened, and certified is exact.
 
     Returns
     -------
@@ -106,9 +109,9 @@ def roofline(
     if not zeros:
         return Roofline(dense, density * dense, None, None)
     of_others = itemsize * density * others
-    return Roofline(
-        dense, density * dense, itemsize * switch + of_others, switch + itemsize * density * switch + of_others
-    )
+    exact = itemsize * switch + of_others
+    certified = switch + itemsize * density * switch + of_others if thresholds else exact
+    return Roofline(dense, density * dense, exact, certified)
 
 
 def bytes_read(model: nn.Module, *, batch: int = 1) -> int:
