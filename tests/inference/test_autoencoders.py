@@ -1,182 +1,33 @@
 """Autoencoders read from the files of other libraries, beside what these compute, in plain torch."""
 
 import copy
-import json
 import pickle
 import warnings
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from safetensors.torch import save_file  # noqa: E402
+from inference.saved_autoencoders import (  # noqa: E402
+    CASES,
+    OUT,
+    PLAIN,
+    D,
+    K,
+    N,
+    decoded,
+    gated,
+    jump,
+    parameters,
+    rescaled_top_k,
+    sae_lens,
+    standard,
+    top_k,
+    unit_norms,
+)
 from torch import nn  # noqa: E402
 
 from sparsact.inference import Autoencoder, densify, load_sae, plan_of, sparsify  # noqa: E402
-from sparsact.saving import ModelFileError  # noqa: E402
 
-D, N, OUT, K = 24, 200, 17, 9
-
-
-def parameters(out=D, seed=0):
-    """Random tensors by the names of SAELens; about 5 % of features are on."""
-    g = torch.Generator().manual_seed(seed)
-    normal = lambda *shape: torch.randn(*shape, generator=g)  # noqa: E731
-    return {
-        "W_enc": normal(D, N) / D**0.5,
-        "b_enc": normal(N) * 0.3 - 2.0,
-        "W_dec": normal(N, out),
-        "b_dec": normal(out),
-        "threshold": normal(N) * 0.3,  # some below 0
-        "b_gate": normal(N) * 0.3 - 2.0,
-        "r_mag": normal(N) * 0.3,
-        "b_mag": normal(N) * 0.3,
-        "W_skip": normal(out, D),
-    }
-
-
-def sae_lens(names, cfg):
-    def write(folder, p):
-        said = {"d_in": D, "d_sae": N, "apply_b_dec_to_input": False, "normalize_activations": "none"}
-        said |= {"metadata": {"hook_name": "blocks.0.hook_resid_pre"}} | cfg
-        (folder / "cfg.json").write_text(json.dumps({key: one for key, one in said.items() if one != "left out"}))
-        save_file({name: p[name].contiguous() for name in names.split()}, folder / "sae_weights.safetensors")
-
-    return write
-
-
-def dictionary_learning(dict_class, names, **more):
-    """``names`` are pairs, of the file's and SAELens's; weights of ``nn.Linear`` are transposed."""
-
-    def write(folder, p):
-        trainer = {"dict_class": dict_class, "activation_dim": D, "dict_size": N, "lr": 1e-3} | (
-            {"k": int(more["k"])} if "k" in more else {}
-        )
-        (folder / "config.json").write_text(json.dumps({"trainer": trainer, "buffer": {"ctx_len": 128}}))
-        pairs = [pair.split("=") for pair in names.split()]
-        held = {name: p[one].t().contiguous() if name.endswith(".weight") else p[one] for name, one in pairs}
-        torch.save(held | more, folder / "ae.pt")
-
-    return write
-
-
-def gemma_scope(folder, p):
-    names = "W_enc", "b_enc", "W_dec", "b_dec", "threshold"
-    np.savez(folder / "params.npz", **{name: p[name].numpy() for name in names})
-
-
-# ---- what the libraries compute: features of x, and reconstructions ----
-
-
-def less(p, x, centred):
-    return x - p["b_dec"] if centred else x
-
-
-def standard(p, x, centred=False):
-    return (less(p, x, centred) @ p["W_enc"] + p["b_enc"]).relu()
-
-
-def top_k(p, x, centred=False):
-    values, places = (less(p, x, centred) @ p["W_enc"] + p["b_enc"]).topk(K, dim=-1)
-    return torch.zeros(*x.shape[:-1], N).scatter_(-1, places, values.relu())
-
-
-def jump(p, x, centred=False, threshold=None):
-    z = less(p, x, centred) @ p["W_enc"] + p["b_enc"]
-    return z.relu() * (z > (p["threshold"] if threshold is None else threshold))
-
-
-def gated(p, x, centred=False):
-    x = less(p, x, centred)
-    on = (x @ p["W_enc"] + p["b_gate"] > 0).float()
-    return on * (x @ (p["W_enc"] * p["r_mag"].exp()) + p["b_mag"]).relu()
-
-
-def decoded(p, f):
-    return f @ p["W_dec"] + p["b_dec"]
-
-
-def rescaled_top_k(p, x, centred=False):
-    values, places = ((x @ p["W_enc"] + p["b_enc"]) * p["W_dec"].norm(dim=-1)).topk(K, dim=-1)
-    return torch.zeros(*x.shape[:-1], N).scatter_(-1, places, values.relu())
-
-
-def unit_norms(p, x, centred=True):
-    return standard(p, x, centred) * p["W_dec"].norm(dim=-1)
-
-
-PLAIN = "W_enc b_enc W_dec b_dec"
-LINEAR = "encoder.weight=W_enc encoder.bias=b_enc decoder.weight=W_dec"
-FLAT = "W_enc=W_enc b_enc=b_enc W_dec=W_dec b_dec=b_dec"
-LEFT = "left out"
-OLD = {"metadata": LEFT, "hook_point": "blocks.0.hook_resid_pre", "lr": 1e-3, "finetuning_scaling_factor": False}
-CASES = {  # how it is written, features, whether activations are centred
-    "SAELens standard": (sae_lens(PLAIN, {"architecture": "standard"}), standard, False),
-    "SAELens standard, centred": (
-        sae_lens(PLAIN, {"architecture": "standard", "apply_b_dec_to_input": True}),
-        standard,
-        True,
-    ),
-    "SAELens top-k": (sae_lens(PLAIN, {"architecture": "topk", "k": K}), top_k, False),
-    "SAELens top-k, rescaled": (
-        sae_lens(PLAIN, {"architecture": "topk", "k": K, "rescale_acts_by_decoder_norm": True}),
-        rescaled_top_k,
-        False,
-    ),
-    "SAELens jump": (sae_lens(f"{PLAIN} threshold", {"architecture": "jumprelu"}), jump, False),
-    "SAELens gated": (
-        sae_lens("W_enc b_gate r_mag b_mag W_dec b_dec", {"architecture": "gated", "apply_b_dec_to_input": True}),
-        gated,
-        True,
-    ),
-    "SAELens 3": (
-        sae_lens(PLAIN, OLD | {"apply_b_dec_to_input": LEFT, "normalize_activations": False}),
-        standard,
-        True,
-    ),
-    "SAELens 5, top-k": (
-        sae_lens(PLAIN, OLD | {"activation_fn_str": "topk", "activation_fn_kwargs": {"k": K}}),
-        top_k,
-        False,
-    ),
-    "AutoEncoder": (dictionary_learning("AutoEncoder", f"{LINEAR} bias=b_dec"), unit_norms, True),
-    "AutoEncoderNew": (dictionary_learning("AutoEncoderNew", f"{LINEAR} decoder.bias=b_dec"), standard, False),
-    "AutoEncoderTopK": (
-        dictionary_learning("AutoEncoderTopK", f"{LINEAR} b_dec=b_dec", k=torch.tensor(K), threshold=torch.tensor(0.2)),
-        top_k,
-        True,
-    ),
-    "BatchTopKSAE": (
-        dictionary_learning("BatchTopKSAE", f"{LINEAR} b_dec=b_dec", k=torch.tensor(K), threshold=torch.tensor(0.2)),
-        lambda p, x, centred: jump(p, x, centred, 0.2),
-        True,
-    ),
-    "MatryoshkaBatchTopKSAE": (
-        dictionary_learning(
-            "MatryoshkaBatchTopKSAE",
-            FLAT,
-            k=torch.tensor(K),
-            threshold=torch.tensor(-1.0),
-            group_sizes=torch.tensor([N // 2, N // 2]),
-        ),
-        standard,
-        True,
-    ),
-    "JumpReluAutoEncoder": (
-        dictionary_learning("JumpReluAutoEncoder", f"{FLAT} threshold=threshold"),
-        jump,
-        False,
-    ),
-    "GatedAutoEncoder": (
-        dictionary_learning(
-            "GatedAutoEncoder",
-            "encoder.weight=W_enc decoder.weight=W_dec decoder_bias=b_dec gate_bias=b_gate r_mag=r_mag mag_bias=b_mag",
-        ),
-        gated,
-        True,
-    ),
-    "Gemma Scope": (gemma_scope, jump, False),
-}
 ROWS = (1, 3, 16, 256)
 
 
@@ -337,157 +188,6 @@ def test_autoencoders_that_compute_densely(tmp_path):
     with torch.no_grad():
         autoencoder.encoder.bias.add_(5)
     assert_close(autoencoder.encode(x), jump(p | {"b_enc": p["b_enc"] + 5}, x, threshold=0.5))
-
-
-# ---- what is refused ----
-
-
-def rejects(folder, match, kind=ModelFileError):
-    with pytest.raises(kind, match=match):
-        load_sae(folder)
-
-
-def test_missing_and_damaged_files(tmp_path):
-    rejects(tmp_path / "nowhere", "must be a folder with cfg.json and sae_weights.safetensors", FileNotFoundError)
-    for name, (write, _, _) in CASES.items():
-        folder = tmp_path / name
-        folder.mkdir()
-        write(folder, parameters())
-        for path in folder.iterdir():
-            whole = path.read_bytes()
-            for part in (b"", whole[: len(whole) // 2], whole[:-1], b"\x80\x02}q\x00." + whole[:100]):
-                path.write_bytes(part)
-                rejects(folder, f"{path.name} must be whole")
-            path.unlink()
-            rejects(folder, "download all files", FileNotFoundError)
-            path.write_bytes(whole)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_tensors_that_disagree_with_the_configuration(tmp_path, name):
-    write, p = CASES[name][0], parameters()
-    for wrong in (
-        {"W_enc": p["W_enc"][:, :-1]},
-        {"W_dec": p["W_dec"][:-1]},
-        {"b_dec": p["b_dec"][:-1]},
-        {"W_dec": p["W_dec"].double()},
-        {"b_dec": p["b_dec"] * torch.nan},
-    ):
-        write(tmp_path, p | wrong)
-        rejects(tmp_path, f"(W_dec|{next(iter(wrong))}) is")
-
-
-@pytest.mark.parametrize(
-    ("cfg", "names", "match"),
-    [
-        ({"architecture": "temporal"}, PLAIN, "architecture in .* must be one of"),
-        ({"architecture": LEFT}, PLAIN, "architecture in .* must be one of"),
-        ({"architecture": "standard", "normalize_activations": "layer_norm"}, PLAIN, 'has "layer_norm": fold'),
-        ({"architecture": "standard", "d_sae": N + 1}, PLAIN, "W_dec is"),
-        ({"architecture": "standard", "d_in": "24"}, PLAIN, "d_in in .* must be an integer"),
-        ({"architecture": "standard", "new_way": True}, PLAIN, "has new_way too"),
-        ({"architecture": "standard"}, f"{PLAIN} threshold", "threshold is"),
-        ({"architecture": "jumprelu"}, PLAIN, "threshold is missing"),
-        ({"architecture": "gated"}, PLAIN, "b_enc is"),
-        ({"architecture": "topk"}, PLAIN, "k in .* must be an integer; got None"),
-        ({"architecture": "topk", "k": N + 1}, PLAIN, "k in .* must lie between 1 and"),
-        ({"architecture": "transcoder", "d_out": D, "apply_b_dec_to_input": True}, PLAIN, "apply_b_dec_to_input false"),
-        (
-            {"architecture": "standard", "apply_b_dec_to_input": "false"},
-            PLAIN,
-            "must be one of False, True",
-        ),
-        (
-            OLD | {"activation_fn_str": "topk", "activation_fn_kwargs": [K]},
-            PLAIN,
-            "k in .* must be an integer; got None",
-        ),
-        (OLD | {"activation_fn_str": "tanh-relu"}, PLAIN, "must be one of relu, topk"),
-        (OLD | {"finetuning_scaling_factor": True}, PLAIN, "finetuning_scaling_factor must be false"),
-    ],
-)
-def test_configurations_that_are_refused(tmp_path, cfg, names, match):
-    sae_lens(names, cfg)(tmp_path, parameters())
-    rejects(tmp_path, match, (ValueError, TypeError))
-
-
-def test_dictionaries_that_are_refused(tmp_path):
-    dictionary_learning("IdentityDict", LINEAR)(tmp_path, parameters())
-    rejects(tmp_path, "dict_class in .* must be one of", ValueError)
-    dictionary_learning("BatchTopKSAE", f"{LINEAR} b_dec=b_dec")(tmp_path, parameters())
-    rejects(tmp_path, "threshold is missing")
-    dictionary_learning("AutoEncoderTopK", f"{LINEAR} b_dec=b_dec", k=torch.tensor(K))(tmp_path, parameters())
-    config = json.loads((tmp_path / "config.json").read_text())
-    config["trainer"]["k"] = K + 1
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    rejects(tmp_path, "k must be one number")
-    (tmp_path / "config.json").write_text("[1]")
-    rejects(tmp_path, "config.json must be whole")
-
-
-@pytest.mark.parametrize(
-    "held",
-    [
-        [1.0],
-        {"k": "9"},
-        {"encoder.weight": torch.zeros(2, 3, 4)},
-        {1: torch.zeros(2)},
-        {"bias": torch.zeros(D).to_sparse()},
-        {"bias": torch.zeros(D, device="meta")},
-        {"bias": torch.zeros(D), "b_dec": torch.ones(D)},
-    ],
-)
-def test_files_that_hold_something_else(tmp_path, held):
-    CASES["AutoEncoder"][0](tmp_path, parameters())
-    torch.save(held, tmp_path / "ae.pt")
-    rejects(tmp_path, "ae.pt must be whole")
-
-
-def test_damaged_arrays_that_are_compressed(tmp_path):
-    np.savez_compressed(tmp_path / "params.npz", W_enc=np.random.default_rng(0).normal(size=(D, N)).astype(np.float32))
-    whole = (tmp_path / "params.npz").read_bytes()
-    for at in range(60, 160):
-        (tmp_path / "params.npz").write_bytes(whole[:at] + b"\xff\xff" + whole[at + 2 :])
-        rejects(tmp_path, "params.npz must be whole")
-
-
-@pytest.mark.parametrize("names", ["b_enc", "W_enc b_enc", "W_dec threshold"])
-def test_arrays_that_are_missing(tmp_path, names):
-    p = parameters()
-    np.savez(tmp_path / "params.npz", **{name: p[name].numpy() for name in names.split()})
-    rejects(tmp_path, "is missing|is torch.float32")
-
-
-def test_inputs_that_are_refused(tmp_path):
-    CASES["SAELens top-k"][0](tmp_path, parameters())
-    autoencoder = load_sae(tmp_path)
-    for call in (autoencoder, autoencoder.encode):
-        for x in (torch.zeros(3, D + 1), torch.zeros(3, D, dtype=torch.long), torch.tensor(0.0)):
-            with pytest.raises(ValueError, match="activations must have shape"):
-                call(x)
-    with pytest.raises(ValueError, match="must lie between 1 and 9"):
-        autoencoder.encode(torch.zeros(3, D), k=K + 1)
-    for features in (
-        (torch.tensor([[N]]), torch.ones(1, 1)),
-        (torch.tensor([[-1]]), torch.ones(1, 1)),
-        (torch.tensor([[0.0]]), torch.ones(1, 1)),
-        (torch.tensor([[0]]), torch.ones(1, 2)),
-        (torch.tensor(0), torch.tensor(1.0)),
-        (torch.zeros(2, 0, dtype=torch.int64), torch.zeros(2, 0)),
-    ):
-        with pytest.raises(ValueError, match="features must be places"):
-            autoencoder.decode(features)
-
-
-def test_activations_without_thresholds_are_refused():
-    with pytest.raises(TypeError, match=r"must be nn\.ReLU, Jump or Gate"):
-        Autoencoder(nn.Linear(2, 3), nn.Linear(3, 2), nn.GELU())
-
-
-def test_code_in_a_file_is_not_run(tmp_path):
-    dictionary_learning("AutoEncoder", f"{LINEAR} bias=b_dec")(tmp_path, parameters())
-    torch.save(nn.Linear(2, 3), tmp_path / "ae.pt")
-    rejects(tmp_path, "ae.pt must be whole")
 
 
 @pytest.mark.parametrize("weights", ["int8", "int4"])

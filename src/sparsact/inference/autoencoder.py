@@ -185,7 +185,7 @@ class Autoencoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The reconstruction of activations x (..., inputs), or what a transcoder makes of them."""
-        parts = self._checked(x).reshape(-1, x.shape[-1]).split(ROWS)  # type: ignore[no-untyped-call]
+        parts = torch.split(self._checked(x).reshape(-1, x.shape[-1]), ROWS)
         features = (self.encode(one) if self.n_active is None else self.encode(one, self.n_active) for one in parts)
         out = torch.cat([self.decode(one) for one in features]).view(*x.shape[:-1], self.decoder.out_features)
         return out if self.skip is None else out + F.linear(x.to(out.dtype), self.skip)

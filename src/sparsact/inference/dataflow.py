@@ -172,7 +172,7 @@ class DataflowTracer(TorchDispatchMode):
 
     def _is_literal(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether an operation without numbers of the input makes new ones from none but the model's code."""
-        if func.overloadpacket is torch.ops.aten.arange:  # places: those of other inputs may be further on
+        if func.overloadpacket is torch.ops.aten.arange:  # places, which other inputs may have further on
             return False
         fresh = func.overloadpacket in SHAPE_ALONE or func.overloadpacket is torch.ops.aten.lift_fresh
         return fresh or all(tensor in self._literals for tensor in tensors_in((args, kwargs)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Final, TypeVar
 
 import torch
@@ -61,8 +61,7 @@ class Operation:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Torch's operations are pickled by name."""
-        function: Any = self.function
-        name = function.name() if isinstance(function, OpOverload) else function  # type: ignore[no-untyped-call]
+        name = str(self.function) if isinstance(self.function, OpOverload) else self.function
         return _operation, (name, self.arguments, self.keywords)
 
 
@@ -70,12 +69,10 @@ Expression = Leaf | Given | Operation
 Source = Leaf | Given
 
 
-def _operation(function: str | Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Operation:
+def _operation(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Operation:
     if isinstance(function, str):
-        space, _, name = function.partition("::")
-        packet, _, overload = name.partition(".")
-        function = getattr(getattr(getattr(torch.ops, space), packet), overload or "default")
-    return Operation(function, arguments, keywords)  # type: ignore[arg-type] # torch.ops is not typed
+        function = reduce(getattr, function.split("."), torch.ops)  # namespace, name, overload
+    return Operation(function, arguments, keywords)
 
 
 def subexpressions(expression: Expression) -> list[Expression]:
