@@ -51,6 +51,7 @@ struct Int8Products {
 
 #define INT8_WAY in_16_bits
 #define INT8_TARGET
+#include "int8_lanes.hpp"
 #include "int8_products.hpp"
 #undef INT8_WAY
 #undef INT8_TARGET
@@ -63,6 +64,7 @@ struct Int8Products {
 #define INT8_TARGET __attribute__((target("avxvnni")))
 #endif
 #define INT8_VNNI
+#include "int8_lanes.hpp"
 #include "int8_products.hpp"
 #endif
 

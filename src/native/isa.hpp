@@ -33,7 +33,7 @@ Isa current_isa();
 void use_isa(const std::string& name);
 const char* isa_name(Isa isa);
 bool current_vnni();            // whether int8 products are VNNI's: if the current set has them here
-bool current_amx();             // whether those of several inputs are AMX's
+bool current_amx();             // whether several inputs take AMX's products
 unsigned current_cache_ways();  // lines in each set of the first data cache; 0 if unknown
 
 }  // namespace sparsact

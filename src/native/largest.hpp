@@ -30,7 +30,7 @@ SPARSACT_DECLARE(template <class T> std::vector<InDoubt<T>> in_doubt(const Sketc
                                                                      const T* X, std::size_t m, std::size_t k,
                                                                      int n_threads);
 
-                 // values and indices (m, k), and the number of inputs of which nothing is known: index -1.
+                 // values and indices (m, k), and how many inputs are left unknown: index -1.
                  template <class T>
                  std::size_t largest_top_k(const Sketch& sketch, const Widening& widening, Units<T, T> W,
                                            const T* X, std::size_t m, std::size_t k, T* values,

@@ -10,7 +10,7 @@ namespace sparsact::SPARSACT_ISA {
 
 namespace {
 
-// Calls put(i, j, value) for every input and row, where values(parts, input) are those of WIDTH rows.
+// Calls put(i, j, value) for every input and row, where values(parts, input) holds WIDTH rows.
 template <class T, class V, class F>
 void for_every_value(const Sketch& sketch, const T* X, std::size_t m, int n_threads, V values, F put) {
     if (m == 0 || sketch.s == 0) return;
