@@ -17,7 +17,7 @@ class Fingerprint {
     explicit Fingerprint(std::vector<Region> regions);
 
     bool all() const;  // every line
-    bool next();       // lines k, k + stripes, ... of each region, with another k in every call
+    bool next();       // pieces k, k + stripes, ... of each region, with another k in every call
 
     std::size_t stripes() const;
 
@@ -40,10 +40,16 @@ namespace sparsact {
 
 namespace {
 
-constexpr std::size_t LINE = 64, LEAST_LINES = 16, MOST_STRIPES = 511, LINES_AHEAD = 16;
+constexpr std::size_t LINE = 64, MOST_STRIPES = 511;
+// Lines side by side that a stripe reads: each piece lies in a page of its own, whose place takes longer to
+// find than the lines take to read.
+constexpr std::size_t PIECE = 16, PIECES_AHEAD = 2;
 
-// An odd number, so that in rows of 2^k lines every turn comes to other columns.
-std::size_t stripes_of(std::size_t bytes) { return std::min(bytes / LINE / LEAST_LINES | 1, MOST_STRIPES); }
+// An odd number, so that in rows of 2^k pieces every turn comes to other columns; each has a whole piece.
+std::size_t stripes_of(std::size_t bytes) {
+    const std::size_t pieces = bytes / (LINE * PIECE);
+    return pieces ? std::min((pieces - 1) | 1, MOST_STRIPES) : 1;
+}
 
 std::uint64_t hash_of_line(Region region, std::size_t line) {
     std::uint64_t words[LINE / 8] = {};
@@ -55,19 +61,19 @@ std::uint64_t hash_of_line(Region region, std::size_t line) {
 
 std::uint64_t hash_of_stripe(Region region, std::size_t k, std::size_t stripes) {
     std::uint64_t sum = 0;
-    for (std::size_t line = k; line * LINE < region.bytes; line += stripes) {
-        portable::prefetch(region.memory, (line + LINES_AHEAD * stripes) * LINE);  // each waits for memory
-        sum += hash_of_line(region, line);
-    }
+    const std::size_t lines = (region.bytes + LINE - 1) / LINE;
+    for (std::size_t first = k * PIECE; first < lines; first += stripes * PIECE)
+        for (std::size_t line = first; line < std::min(first + PIECE, lines); ++line) {
+            portable::prefetch(region.memory, (line + PIECES_AHEAD * stripes * PIECE) * LINE);
+            sum += hash_of_line(region, line);
+        }
     return sum;
 }
 
 std::vector<std::uint64_t> hashes_of(Region region) {
     std::vector<std::uint64_t> sums(stripes_of(region.bytes));
-    for (std::size_t line = 0, k = 0; line * LINE < region.bytes; ++line) {
-        sums[k] += hash_of_line(region, line);
-        if (++k == sums.size()) k = 0;
-    }
+    for (std::size_t line = 0; line * LINE < region.bytes; ++line)
+        sums[line / PIECE % sums.size()] += hash_of_line(region, line);
     return sums;
 }
 

@@ -8,13 +8,11 @@
 
 #include "packed_screen.hpp"
 #include "rows.hpp"
-#include "screen_bounds.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
 namespace {
 
-constexpr std::size_t MANY = 8;  // inputs from which on it pays to pack rows of the copy
 constexpr double NOTHING = -std::numeric_limits<double>::infinity();
 
 // The units of one input, seen one after the other, that may be among its k largest.
@@ -99,10 +97,7 @@ std::vector<std::vector<std::int64_t>> units_left(const Sketch& sketch, const Wi
             store(down, lower(bound, input, apart));
             for (std::size_t l = 0; l < WIDTH && j + l < sketch.s; ++l) own[i].add(j + l, down[l], up[l]);
         };
-#ifdef SPARSACT_ISA_avx512
-        if (m >= MANY && current_vnni()) return for_every_packed_part(sketch, inputs, m, first, last, put);
-#endif
-        for_every_part(sketch, inputs.data(), m, first, last, put);
+        for_every_part(sketch, inputs, m, first, last, put);
     });
     std::vector<std::vector<std::int64_t>> units(m);
     for (std::size_t i = 0; i < m; ++i) units[i] = Race::left(races.data() + i, parts, m, k);
@@ -148,7 +143,7 @@ std::vector<InDoubt<T>> in_doubt(const Sketch& sketch, const Widening& widening,
                                  std::size_t m, std::size_t k, int n_threads) {
     std::vector<InDoubt<T>> found(m);
     const int threads = available_threads(n_threads);
-    const Inputs inputs(sketch, X, m, m < MANY ? m : (m + 3) / 4 * 4, widening.rounding, threads);
+    const Inputs inputs(sketch, X, m, widening.rounding, threads);
     auto units = units_left(sketch, widening, inputs, m, k, threads);
     for (std::size_t i = 0; i < m; ++i) {
         const Input& input = inputs.data()[i];

@@ -1,14 +1,15 @@
 // Products of many inputs, of one byte a number, with a tile of a screen's copy: its rows are packed once,
 // four bytes of a row side by side, and stay in a cache. For processors with VNNI, and AMX where there is
-// that too.
+// that too; other processors, and few inputs, read the copy by rows.
 #pragma once
 
 #include "screen_bounds.hpp"
 
-#if defined(SPARSACT_ISA_avx512)
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
+#if defined(SPARSACT_ISA_avx512)
+constexpr std::size_t MANY = 8;          // inputs from which on it pays to pack rows of the copy
 constexpr std::size_t PACKED_ROWS = 32;  // of the copy, and of digits at once in two tiles of AMX's
 constexpr std::size_t VNNI_DIGITS = 8;   // rows of digits whose sums stay in registers
 
@@ -94,11 +95,10 @@ __attribute__((target("amx-tile,amx-int8"))) inline void amx_products(const std:
 }
 #endif
 
-// for_every_part, for inputs with room for VNNI_DIGITS.
 template <class F>
 void for_every_packed_part(const Sketch& sketch, const Inputs& inputs, std::size_t m, std::size_t tile,
                            std::size_t last, F put) {
-    static_assert(ROWS_OF_A_TILE == PACKED_ROWS);
+    static_assert(ROWS_OF_A_TILE == PACKED_ROWS && 2 * INPUTS_AT_ONCE == VNNI_DIGITS);
     const std::size_t width = sketch.width;
     Scratch<std::uint8_t> packed(PACKED_ROWS * width);
     Scratch<std::int32_t> sums(PACKED_ROWS * PACKED_ROWS);
@@ -138,7 +138,18 @@ void for_every_packed_part(const Sketch& sketch, const Inputs& inputs, std::size
         }
     }
 }
+#endif
+
+// Calls put(i, j, parts) for m inputs and all rows from tile `tile` to `last`, WIDTH rows at once; rows are
+// read once for all inputs.
+template <class F>
+void for_every_part(const Sketch& sketch, const Inputs& inputs, std::size_t m, std::size_t tile,
+                    std::size_t last, F put) {
+#if defined(SPARSACT_ISA_avx512)
+    if (m >= MANY && current_vnni()) return for_every_packed_part(sketch, inputs, m, tile, last, put);
+#endif
+    for_every_part_by_rows(sketch, inputs.data(), m, tile, last, put);
+}
 
 }  // namespace
 }  // namespace sparsact::SPARSACT_ISA
-#endif

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "screen_bounds.hpp"
+#include "packed_screen.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
@@ -15,9 +15,9 @@ template <class T, class V, class F>
 void for_every_value(const Sketch& sketch, const T* X, std::size_t m, int n_threads, V values, F put) {
     if (m == 0 || sketch.s == 0) return;
     const int threads = available_threads(n_threads);
-    const Inputs inputs(sketch, X, m, m, 0, threads);
+    const Inputs inputs(sketch, X, m, 0, threads);
     in_parallel(threads, tiles_of(sketch), [&](std::size_t tile) {
-        for_every_part(sketch, inputs.data(), m, tile, tile + 1,
+        for_every_part(sketch, inputs, m, tile, tile + 1,
                        [&](std::size_t i, std::size_t j, const Parts& parts) {
                            double found[WIDTH];
                            store(found, values(parts, inputs.data()[i]));

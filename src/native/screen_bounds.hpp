@@ -20,12 +20,16 @@ constexpr std::size_t WIDTH = lanes<double>;
 constexpr std::size_t TERMS = 8;   // along directions, that are added side by side
 constexpr double SLACK = 0x1p-45;  // of the rounding of a bound: fewer than 2^8 operations
 
-// All inputs of a call, ready for the rows; those from m to `room` are 0.
+// All inputs of a call, ready for the rows, and zeros for inputs up to a multiple of INPUTS_AT_ONCE.
 class Inputs {
   public:
     template <class T>
-    Inputs(const Sketch& sketch, const T* X, std::size_t m, std::size_t room, double rounding, int n_threads)
-        : p_(m * sketch.width), digits_(2 * room * sketch.width), h_(m * sketch.k), inputs_(m) {
+    Inputs(const Sketch& sketch, const T* X, std::size_t m, double rounding, int n_threads)
+        : p_(m * sketch.width),
+          digits_(2 * (m + INPUTS_AT_ONCE - 1) * sketch.width),
+          h_(m * sketch.k),
+          inputs_(m) {
+        const std::size_t room = (m + INPUTS_AT_ONCE - 1) / INPUTS_AT_ONCE * INPUTS_AT_ONCE;
         std::fill_n(digits_.data() + 2 * m * sketch.width, 2 * (room - m) * sketch.width, std::int8_t{0});
         in_parallel(m == 1 ? 1 : n_threads, m, [&](std::size_t i) {
             Scratch<double> z(2 * sketch.d);
@@ -131,11 +135,9 @@ SPARSACT_INLINE Doubles lower(const Parts& parts, const Input& input, Doubles sl
     return input.b * (parts.sum - parts.unknown) + parts.offset - slack;
 }
 
-// Calls put(i, j, parts) for m inputs and all rows from tile `tile` to `last`, WIDTH rows at once; rows are
-// read once for all inputs.
 template <class F>
-void for_every_part(const Sketch& sketch, const Input* inputs, std::size_t m, std::size_t tile,
-                    std::size_t last, F put) {
+void for_every_part_by_rows(const Sketch& sketch, const Input* inputs, std::size_t m, std::size_t tile,
+                            std::size_t last, F put) {
     const Products& products = screen_products();
     for (; tile < last; ++tile) {
         const std::size_t begin = tile * ROWS_OF_A_TILE, end = std::min(begin + ROWS_OF_A_TILE, sketch.s);

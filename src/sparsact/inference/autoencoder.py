@@ -23,12 +23,13 @@ from sparsact.inference.selectors import ActiveInputs, Readers, SwitchedOn, has_
 from sparsact.inference.sparse_linear import LayerState, SparseLinear
 from sparsact.inference.weight_cache import ActivationConstants, WeightCache, count_writes
 from sparsact.inference.weights import FloatWeights
+from sparsact.kernels.screen import Products, products
 from sparsact.validation.parameters import checked_size
 
 ROWS: Final = 256  # that are reconstructed together: the features of more would fill the memory
-# Measured at 768 -> 24,576 beside products of matrices, on one thread of AVX-512: the screen is faster for up to some
-# fifty rows and a fifth of the features, columns of the decoder for 256 rows and up to 4 % of them.
-ROWS_SCREENED: Final = 48
+# Measured at 768 -> 24,576 beside products of matrices, on one thread: the screen is faster for up to that many rows (at
+# 48, 128 and 256 by 1.05 to 1.27 times) and a fifth of the features, columns of the decoder for up to 4 % of them.
+ROWS_SCREENED: Final = {Products.BY_ROWS: 48, Products.VNNI: 128, Products.AMX: ROWS}
 SHARE_COMPUTED: Final = 0.2
 SHARE_DECODED: Final = 0.04
 
@@ -140,7 +141,7 @@ class Autoencoder(nn.Module):
         self._bounded = WeightCache(partial(BoundedOutputs, sample=seen if len(seen) else None))
         switched = SwitchedOn(constants, Readers(self, ()), screens)
         layers = {
-            "encoder": LayerState(FloatWeights, switched, ROWS_SCREENED, SHARE_COMPUTED),
+            "encoder": LayerState(FloatWeights, switched, ROWS_SCREENED[products()], SHARE_COMPUTED),
             "decoder": LayerState(FloatWeights, ActiveInputs(), sys.maxsize, SHARE_DECODED),
         }
         Replacement(layers).apply(self)

@@ -10,13 +10,13 @@ import numpy as np
 from sparsact.kernels import dispatch
 from sparsact.kernels.neurons import array_at
 
-LINE, LEAST_LINES, MOST_STRIPES = 64, 16, 511
+PIECE, MOST_STRIPES = 1024, 511
 
 
 def fingerprint(places: list[tuple[int, int]]) -> Any:
     """The fingerprint of regions of memory as they are now.
 
-    A region is divided into cache lines of 64 bytes, and these into at most 511 stripes.
+    A region is divided into pieces of 1,024 bytes, and these into at most 511 stripes.
 
     Parameters
     ----------
@@ -26,13 +26,13 @@ def fingerprint(places: list[tuple[int, int]]) -> Any:
     Returns
     -------
     fingerprint : object
-        ``next()`` returns whether the lines of one stripe of each region are what they were, another stripe in every
+        ``next()`` returns whether the pieces of one stripe of each region are what they were, another stripe in every
         call: ``stripes`` calls in a row read all. ``all()`` reads all at once. A change in what is read is missed
         with probability 2^-64.
 
     Notes
     -----
-    ``next`` reads 16 to 31 lines of a region, or 1/511 of it where that is more.
+    ``next`` reads at most three pieces of a region, or 1/511 of it where that is more.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def fingerprint(places: list[tuple[int, int]]) -> Any:
 class _Fingerprint:
     def __init__(self, places: list[tuple[int, int]]) -> None:
         self._places, self._turns = places, count()
-        stripes = [min(n_bytes // LINE // LEAST_LINES | 1, MOST_STRIPES) for _, n_bytes in places]
+        stripes = [min(max(n_bytes // PIECE - 1, 0) | 1, MOST_STRIPES) for _, n_bytes in places]
         self._hashes = [[_stripe(place, k, of) for k in range(of)] for place, of in zip(places, stripes, strict=True)]
         self.stripes = max(stripes, default=0)
 
@@ -74,7 +74,4 @@ class _Fingerprint:
 def _stripe(place: tuple[int, int], k: int, stripes: int) -> int:
     address, n_bytes = place
     memory = array_at(address, (1, n_bytes), np.uint8)[0]
-    whole = n_bytes // LINE
-    lines = memory[: whole * LINE].reshape(whole, LINE)[k::stripes].tobytes()
-    rest = memory[whole * LINE :].tobytes() if whole % stripes == k else b""
-    return hash(lines + rest)
+    return hash(b"".join(memory[at : at + PIECE].tobytes() for at in range(k * PIECE, n_bytes, stripes * PIECE)))

@@ -5,6 +5,7 @@ The mathematics, and the proof, are in :mod:`sparsact.inference.certified_screen
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,6 +23,21 @@ PARTIALS, TERMS = 32, 8  # partial sums over inputs, and over directions
 LARGEST_INTEGER: Final = 32639
 UP: Final = 1 + 2.0**-30
 SLACK: Final = 2.0**-45
+
+
+class Products(Enum):
+    """How a screen multiplies several inputs with its copy."""
+
+    BY_ROWS = "a row at a time"
+    VNNI = "rows packed for VNNI"
+    AMX = "rows packed for AMX"
+
+
+def products() -> Products:
+    """What native kernels use on this processor; the reference goes by rows."""
+    if dispatch.backend() == "reference" or not dispatch.native.vnni():
+        return Products.BY_ROWS
+    return Products.AMX if dispatch.native.amx() else Products.VNNI
 
 
 class Widening(NamedTuple):
