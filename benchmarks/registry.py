@@ -65,6 +65,7 @@ BENCHMARKS: Final = {
         ("sparsify", ("torch",)),
         ("convolutions", ("torch",)),
         ("models", ("torch", "transformers")),
+        ("gemma3n", ("torch", "transformers")),
         ("autoencoders", ("torch",)),
         ("int8", ("torch",)),
         ("int4", ("torch",)),

@@ -27,7 +27,7 @@ from sparsact.kernels.screen import Products, products
 from sparsact.validation.parameters import checked_size
 
 ROWS: Final = 256  # that are reconstructed together: the features of more would fill the memory
-# Measured at 768 -> 24,576 beside products of matrices, on one thread: the screen is faster for up to that many rows (at
+# Measured at 768 -> 24,576 beside products of matrices, one thread: the screen is faster for up to that many rows (at
 # 48, 128 and 256 by 1.05 to 1.27 times) and a fifth of the features, columns of the decoder for up to 4 % of them.
 ROWS_SCREENED: Final = {Products.BY_ROWS: 48, Products.VNNI: 128, Products.AMX: ROWS}
 SHARE_COMPUTED: Final = 0.2
