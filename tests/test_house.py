@@ -56,9 +56,9 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 69_416,
+    "src/sparsact": 69_427,
     "papers/src": 17_045,
-    "benchmarks": 7_534,
+    "benchmarks": 7_645,
 }
 IMPORTS = 0.1213
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.
