@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from sparsact.learners.gp.kernel import Array, Codes
@@ -33,6 +34,7 @@ DEVIATION: Final = 0.15  # standard deviation of e
 PLAIN_DEVIATION: Final = 0.5  # the same where each letter is a feature of its own, and nothing else is known of it
 FIRST_NOISE: Final = np.log(0.2)
 LEAST_NOISE: Final = 1e-5
+LEAST: Final = np.finfo(np.float64).tiny  # of a kernel: the logarithm of 0 is no number
 
 
 class SiteKernel:
@@ -122,10 +124,19 @@ class LetterKernel:
         return np.asfortranarray(self.covariance(points, points))
 
     def covariance(self, one: Codes, other: Codes, dtype: type[np.floating] = np.float64) -> NDArray[Any]:
-        """Covariances (m, m') of the function at rows of letters (m, n) and (m', n), in some precision."""
-        product = np.full((len(one), len(other)), self.variance, dtype)
-        for factor, a, b in zip(self.factors, one.T, other.T, strict=True):
-            product *= factor.astype(dtype)[a].take(b, axis=1)
+        """Covariances (m, m') of the function at rows of letters (m, n) and (m', n), in some precision.
+
+        Their logarithms are those at the most frequent letter of each site and, for every other letter of a row, m'
+        differences: variants with a few mutations cost a few additions, whatever the number of sites.
+        """
+        common = _most_frequent(one, self.features)
+        logarithms = [np.log(np.maximum(factor, LEAST)) for factor in self.factors]
+        rows = [(of_site - of_site[c]).astype(dtype) for of_site, c in zip(logarithms, common, strict=True)]
+        differences = np.concatenate([of_site.take(b, axis=1) for of_site, b in zip(rows, other.T, strict=True)])
+        product: NDArray[Any] = _others(one, common, self.features, dtype) @ differences
+        product += sum(of_site[c, b] for of_site, c, b in zip(logarithms, common, other.T, strict=True)).astype(dtype)
+        np.exp(product, out=product)
+        product *= dtype(self.variance)
         return product
 
     def pullback(self, points: Codes, lower: Array, covariance: NDArray[np.float32]) -> list[Array]:
@@ -139,10 +150,30 @@ class LetterKernel:
         pull[np.diag_indices(len(pull))] = lower.diagonal()
         pull *= covariance
         found = [np.array([pull.sum(dtype=np.float64)])]
-        for site, letters in zip(self.site_kernels, points.T, strict=True):
-            one_hot = (letters[:, None] == np.arange(len(site.kernel))).astype(np.float32)
-            found.append(site.pullback((one_hot.T @ (pull @ one_hot)).astype(np.float64) / site.kernel))
+        common, totals = _most_frequent(points, self.features), pull.sum(axis=1)
+        by_letter = np.asarray(_others(points, common, self.features, np.float32).T @ pull)  # pull is symmetric
+        ends = np.cumsum([0, *map(len, self.features)])
+        for number, (site, c) in enumerate(zip(self.site_kernels, common, strict=True)):
+            sums = by_letter[ends[number] : ends[number + 1]]
+            sums[c] = totals - sums.sum(axis=0)
+            indicators = (points[:, number, None] == np.arange(len(sums))).astype(np.float32)
+            found.append(site.pullback((sums @ indicators).astype(np.float64) / site.kernel))
         return found
+
+
+def _most_frequent(points: Codes, features: Sequence[Array]) -> NDArray[np.intp]:
+    """The most frequent letter of each site."""
+    counts = (np.bincount(of_site, minlength=len(one)) for of_site, one in zip(points.T, features, strict=True))
+    return np.array([int(of_site.argmax()) for of_site in counts])
+
+
+def _others(points: Codes, common: NDArray[np.intp], features: Sequence[Array], dtype: type[np.floating]) -> csr_array:
+    """An indicator of each letter of each site, (m, letters of all sites), but 0 for the common ones."""
+    ends = np.cumsum([0, *map(len, features)])
+    rare = points != common
+    starts = np.concatenate([[0], np.cumsum(rare.sum(axis=1))])
+    places = (points + ends[:-1])[rare]
+    return csr_array((np.ones(len(places), dtype), places, starts), shape=(len(points), int(ends[-1])))
 
 
 def prior(features: Sequence[Array]) -> tuple[Array, Array]:
