@@ -272,12 +272,18 @@ class Encoding:
 
     def letters(self, X: Points) -> NDArray[np.str_]:
         """Letters (m, sites) of points X of bits."""
-        found: list[NDArray[np.str_]] = []
+        places = self.letter_places(X).T
+        return np.stack(
+            [np.array(letters)[of_site] for (_, letters), of_site in zip(self.sites, places, strict=True)], 1
+        )
+
+    def letter_places(self, X: Points) -> NDArray[np.intp]:
+        """Places (m, sites) among the letters of their sites, of points X of bits."""
+        found: list[NDArray[np.intp]] = []
         first = 0
         for (_, letters), n_bits in zip(self.sites, self.bits_of_sites, strict=True):
             bits = X[:, first : first + n_bits].astype(bool)
-            places = bits.argmax(axis=1) + (n_bits < len(letters))
-            found.append(np.array(letters)[np.where(bits.any(axis=1), places, 0)])
+            found.append(np.where(bits.any(axis=1), bits.argmax(axis=1) + (n_bits < len(letters)), 0))
             first += n_bits
         return np.stack(found, axis=1)
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitParts, FitRun
+from sparsact.datasets import Encoding
+from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitParts, FitRun, has_letters
 from sparsact.fit.explain import function_names
 from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.held_out import HeldOutScores
@@ -30,15 +31,16 @@ class BoostedTrees:
     """Boosted trees of each function of a target, by least squares: a mean of several fits, whose spread it lessens.
 
     ``fits`` has for each fit the trees of each function, of which the first ``n_trees`` are taken; the first fit counts
-    as much as the others together.
+    as much as the others together. With ``letters`` the trees split sites by their letters, not bits.
     """
 
     fits: Sequence[list[Any]]
     n_trees: int
+    letters: Encoding | None = None
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Values (m, functions)."""
-        last = self.n_trees - 1
+        last, X = self.n_trees - 1, X if self.letters is None else self.letters.letter_places(X)
         values = [
             np.stack([next(islice(trees.staged_predict(X), last, None)) for trees in fit], axis=1) for fit in self.fits
         ]
@@ -48,11 +50,15 @@ class BoostedTrees:
 def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
     """By leaves of a tree, boosted trees of a table, or of a sample of many rows, and their held-out scores.
 
-    Half of their mean is the fit to all rows, half the fits without a fold.
+    Half of their mean is the fit to all rows, half the fits without a fold. A site of letters is one column.
     """
     table, options, sample, stages = parts
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
-    X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (len(table.feature_names) * n_functions)))
+    letters = table.encoding if has_letters(table.encoding) else None
+    n_columns = len(table.feature_names) if letters is None else len(letters.sites)
+    X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (n_columns * n_functions)))
+    columns = X if letters is None else letters.letter_places(X)
+    categories = None if letters is None else [len(of_site) > 2 for _, of_site in letters.sites]
     functions = as_numbers(target, y).reshape(len(y), -1)
     sizes = of_rows[max(least for least in of_rows if least <= len(X))]
     tasks = [(leaves, fold) for leaves in sizes for fold in (None, *range(options.folds))]
@@ -60,7 +66,7 @@ def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
     def fitted(task: tuple[int, int | None]) -> list[Any]:
         leaves, fold = task
         rows = slice(None) if fold is None else folds != fold
-        return _boosted(X[rows], functions[rows], leaves, sizes[leaves], options.random_state)
+        return _boosted(columns[rows], functions[rows], leaves, sizes[leaves], options.random_state, categories)
 
     fits: dict[int, list[list[Any]]] = {leaves: [] for leaves in sizes}
     with stages.stage("fitting trees", len(tasks) * len(X)) as on_rows:
@@ -69,10 +75,10 @@ def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
             on_rows(len(X))
     found = {}
     for leaves, (of_all, *of_folds) in fits.items():
-        n_trees = sizes[leaves] if len(X) < MANY_ROWS else _best_number(of_folds, X, functions, folds)
-        without = [BoostedTrees([fit], n_trees) for fit in of_folds]
+        n_trees = sizes[leaves] if len(X) < MANY_ROWS else _best_number(of_folds, columns, functions, folds)
+        without = [BoostedTrees([fit], n_trees, letters) for fit in of_folds]
         held_out = HeldOutScores.of(without.__getitem__, target, X, y, folds)
-        found[f"trees of {leaves} leaves"] = Fit(BoostedTrees([of_all, *of_folds], n_trees), held_out)
+        found[f"trees of {leaves} leaves"] = Fit(BoostedTrees([of_all, *of_folds], n_trees, letters), held_out)
     return found
 
 
@@ -88,7 +94,9 @@ def _best_number(
     return 1 + int(np.sum(errors, axis=0).argmin())
 
 
-def _boosted(X: NDArray[Any], y: NDArray[np.float64], leaves: int, n_trees: int, seed: int) -> list[Any]:
+def _boosted(
+    X: NDArray[Any], y: NDArray[np.float64], leaves: int, n_trees: int, seed: int, categories: list[bool] | None
+) -> list[Any]:
     from sklearn.ensemble import HistGradientBoostingRegressor  # loads slowly
 
     trees = HistGradientBoostingRegressor(
@@ -97,6 +105,7 @@ def _boosted(X: NDArray[Any], y: NDArray[np.float64], leaves: int, n_trees: int,
         max_leaf_nodes=leaves,
         min_samples_leaf=LEAST_ROWS,
         early_stopping=False,
+        categorical_features=categories,
         random_state=seed,
     )
     return [clone(trees).fit(X, of_function) for of_function in y.T]
