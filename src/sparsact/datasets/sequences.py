@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from sparsact.datasets.sites import LetterString, Mutations, mutations, one_alph
 from sparsact.datasets.value_counts import MODULUS, RowNumbers, joined
 
 Digests = dict[str, int]  # of the rows that have each letter
+_SEQUENCE: Final = re.compile(r"[A-Za-z*-]+")
 LEAST_TEXTS: Final = 8  # different, of few that are taken for sequences
 
 
@@ -33,7 +35,9 @@ class WordSurvey:
     def __init__(self) -> None:
         self.letters, self.mutated = None, {}
         self.odd = ""
+        self.other = ""  # the first text that is neither
         self.several = False  # whether a text has two mutations
+        self.lower = False  # whether mutations are spelled in lower case, as names such as s1a are
         self.n_rows = 0
 
     def update(self, array: pa.Array, first_row: int, file: str, rows: RowNumbers) -> None:
@@ -49,6 +53,9 @@ class WordSurvey:
             self._see_mutations(texts, joined(halves))
         if begins or self.letters is not None:
             self._see_letters(texts, halves, array, first_row, file)
+        if not self.letters and self.mutated is None:
+            text = next((one for one in texts if not is_sequence(one) and mutations(one) is None), "")
+            self.other = text and f"{_place(array, text, first_row, file)} ({text!r})"
 
     def _see_mutations(self, texts: list[str], digests: list[int]) -> None:
         known: dict[int, Digests] = {site: dict(letters) for site, letters in (self.mutated or {}).items()}
@@ -58,6 +65,7 @@ class WordSurvey:
                 self.mutated = None
                 return
             self.several |= len(found) > 1
+            self.lower |= text.islower() and len(found) > 0
             for site, wild, new in found:
                 letters = known.setdefault(site, {wild: 0})
                 if (own := next(iter(letters))) != wild:
@@ -69,13 +77,13 @@ class WordSurvey:
         self, texts: list[str], halves: NDArray[np.float64], array: pa.Array, first_row: int, file: str
     ) -> None:
         length = len(self.letters) if self.letters else len(texts[0])
-        if not length or not all(re.fullmatch(r"[A-Za-z*-]+", text) for text in texts):
+        if not length or not all(map(is_sequence, texts)):
             self.letters = None
             return
         wrong = next((text for text in texts if len(text) != length), None)
         if wrong is not None:
-            row = first_row + next(i for i, text in enumerate(array.to_pylist()) if spelling(text) == wrong) + 1
-            self.odd = f"{file}row {row}: {wrong!r} has {len(wrong)} letters, and the rows before have {length}"
+            row = _place(array, wrong, first_row, file)
+            self.odd = f"{row}: {wrong!r} has {len(wrong)} letters, and the rows before have {length}"
             self.letters = None
             return
         characters = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(-1, length)
@@ -142,7 +150,7 @@ class WordSurvey:
         Of few texts, which may be names of categories, lists of two mutations and strings that are an eighth or more of
         all combinations of their letters are taken for sequences.
         """
-        if self.mutated and (many or self.several or wild_type):
+        if self.mutated and ((many and not self.lower) or self.several or wild_type):
             if self.odd:
                 raise ValueError(f"column {name!r}: {self.odd}; a site has one wild type.")
             letters = {site: "".join(one) for site, one in sorted(self.mutated.items())}
@@ -177,6 +185,7 @@ class WordSurvey:
         if state["mutated"] is not None:
             self.mutated = {int(site): _digests(letters) for site, letters in state["mutated"]}
         self.odd, self.several, self.n_rows = str(state["odd"]), bool(state["several"]), int(state["n_rows"])
+        self.other, self.lower = str(state.get("other", "")), bool(state.get("lower"))  # later than the others
 
 
 def _spelled(letters: Digests) -> list[list[str]]:
@@ -186,6 +195,32 @@ def _spelled(letters: Digests) -> list[list[str]]:
 def _digests(state: Sequence[Sequence[str]]) -> Digests:
     """Inverse of :func:`_spelled`."""
     return {str(letter): int(digest) for letter, digest in state}
+
+
+def _place(array: pa.Array, text: str, first_row: int, file: str) -> str:
+    """The first row of a piece of a column that has a text, in words."""
+    return f"{file}row {first_row + list(map(spelling, array.to_pylist())).index(text) + 1}"
+
+
+def is_sequence(text: str) -> bool:
+    """Whether a text is letters, gaps and stops only."""
+    return bool(_SEQUENCE.fullmatch(text))
+
+
+def odd_rows(rows: Mapping[str, str], later: str) -> str:
+    """Which of different texts keep a column from being sequences; empty unless 7 of 8 are of one length, or mutations.
+
+    ``rows`` names the first row of each text, ``later`` a row beyond them, with its text.
+    """
+    kinds = [{len(text)} if is_sequence(text) else set() for text in rows]
+    kinds = [kind | {0} if mutations(text) is not None else kind for text, kind in zip(rows, kinds, strict=True)]
+    most, count = Counter(length for kind in kinds for length in kind).most_common(1)[0] if any(kinds) else (0, 0)
+    if 8 * count < 7 * len(rows):
+        return ""
+    odd = [f"{row} ({text!r})" for (text, row), kind in zip(rows.items(), kinds, strict=True) if most not in kind]
+    odd = odd or [later] * bool(later)
+    what = f"{most} letters" if most else "mutations such as A12V:G45D"
+    return f": {count:,} different texts are {what}, and others are not: {listed(odd)}" if odd else ""
 
 
 def is_dense(sizes: Sequence[int], n_texts: int) -> bool:

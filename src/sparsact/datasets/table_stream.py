@@ -165,7 +165,8 @@ class TableSurvey:
         useless = len(constant) == len(columns)
         gone = {*(() if useless else constant), *(alias.name for alias in repeated)}
         kept = tuple(column for several in found for column in several if column.name not in gone)
-        notes = [f"left out, since it{error.fact}: {listed([name])}." for name, error in left_out.items()]
+        notes = [note for answer in self.answers for note in answer.notes]
+        notes += [f"left out, since it{error.fact}: {listed([name])}." for name, error in left_out.items()]
         if repeated:
             notes.append(
                 f"left out, since other columns hold the same or its opposite: {listed(list(map(str, repeated)))}."

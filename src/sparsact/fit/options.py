@@ -18,6 +18,7 @@ OPTIONS: Final = {
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),
     "link": ("identity", "log", "sigmoid", "monotone", "auto"),
+    "decimal": ("auto", ".", ","),
 }
 
 Censor = str | tuple[float | None, float | None]
@@ -54,6 +55,8 @@ class FitOptions:
     random_state: int = 0
     held_out_rows: bool = False
     explain: bool = True
+    separator: str = "auto"
+    decimal: str = "auto"
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
