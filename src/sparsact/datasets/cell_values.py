@@ -174,17 +174,10 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _not_numbers(array: pa.Array, name: str, first_row: int, rows: Sequence[int]) -> UnreadableError:
-    return UnreadableError(name, first_row, {row: not_a_number(str(array[row].as_py())) for row in rows})
-
-
-def not_a_number(text: str) -> str:
-    """A sentence about a text in a column of numbers, with what may help."""
-    remedy = "correct the row, or leave the column out"
-    if text.strip() in DASHES:
-        remedy = "if it stands for a missing value, --drop-missing leaves its row out"
-    elif "," in text:
-        remedy = "if its comma is that of decimals, say so with --decimal ','"
-    return f"{text!r} is not a finite number; {remedy}."
+    remedies = dict.fromkeys(DASHES, "if it stands for a missing value, --drop-missing leaves its row out")
+    texts = ((row, str(array[row].as_py())) for row in rows)
+    pairs = ((row, text, remedies.get(text.strip(), "correct the row, or leave the column out")) for row, text in texts)
+    return UnreadableError(name, first_row, {row: f"{text!r} is not a finite number; {do}." for row, text, do in pairs})
 
 
 def at_limits(array: pa.Array) -> pa.Array:

@@ -253,10 +253,9 @@ class ColumnSurvey:
         if sequences is not None:
             return sequences
         self._refuse_odd_numbers(most=own or many)
-        rows = {text: one.first for text, one in self.seen.items()}
-        if (own or many) and (odd := odd_rows(rows, self.words.other or self.words.odd)):
+        if (own or many) and (odd := self.odd_rows(few=False)):
             remedy = f"correct these rows, drop them, or leave the column out with --ignore {quote(self.name)}"
-            raise UnfitError(self.name, odd, remedy)
+            raise UnfitError(self.name, f": {odd}", remedy)
         if own:
             raise IdentifierError(self.name, " holds a different text in nearly every row, as an identifier does")
         if many:
@@ -296,6 +295,11 @@ class ColumnSurvey:
                 f"correct the column, or leave it out with --ignore {quote(self.name)}"
                 + ", or leave out rows of missing values with --drop-missing" * (odd[0] in DASHES),
             )
+
+    def odd_rows(self, *, few: bool = True) -> str:
+        """Which rows keep the texts from being sequences, as nearly all are."""
+        rows = {text: one.first for text, one in self.seen.items()}
+        return odd_rows(rows, self.words.other or self.words.odd, few=few)
 
     @property
     def letters(self) -> int:

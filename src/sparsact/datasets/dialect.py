@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,13 +33,6 @@ def _number(decimal: str, other: str) -> str:
 
 _WRITTEN: Final = {",": _number(",", "."), ".": _number("[.]", ",")}
 _POINT: Final = re.compile(rf"{_SIGN}[0-9,]*\.[0-9]+")
-
-
-class Spelling(NamedTuple):
-    """Mark of decimals, and a note of what was taken for what."""
-
-    decimal: str
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,8 +64,8 @@ class Dialect:
         even = [one for one in tried if len({*map(len, records[one])}) == 1 and len(records[one][0]) > 1]
         separator = tried[0] if tried[0] in even or not even else max(even, key=lambda one: len(records[one][0]))
         cells = [cell.strip() for record in records[separator][1:] for cell in record]
-        spelling = _spelling(cells, separator) if self.decimal == "auto" else Spelling(self.decimal)
-        return Dialect(separator, spelling.decimal, encoding, spelling.note and f"{path.name}: {spelling.note}")
+        decimal, note = _spelling(cells, separator) if self.decimal == "auto" else (self.decimal, "")
+        return Dialect(separator, decimal, encoding, note and f"{path.name}: {note}")
 
     def open(self, path: Path, convert: pyarrow.csv.ConvertOptions | None = None) -> pyarrow.csv.CSVStreamingReader:
         """A reader of blocks of rows."""
@@ -108,8 +101,8 @@ def _records(text: str, separator: str, whole: bool) -> list[list[str]]:
     return found[: len(found) - (not whole and len(found) > 1)]
 
 
-def _spelling(cells: list[str], separator: str) -> Spelling:
-    """What a comma in numbers means.
+def _spelling(cells: list[str], separator: str) -> tuple[str, str]:
+    """The mark of decimals, and a note of what a comma in numbers is taken for.
 
     ``3,28`` and ``1.234,5`` have a decimal comma, ``1,234.5`` has not; ``1,234`` alone has one where columns are
     separated otherwise. Beside numbers with a decimal point no comma is that of decimals.
@@ -119,7 +112,7 @@ def _spelling(cells: list[str], separator: str) -> Spelling:
     grouped = [cell for cell in cells if "," in cell and re.match(_WRITTEN["."], cell)]
     commas = [cell for cell in commas if "," in cell and (separator != "," or cell not in grouped)]
     if commas and not points:
-        return Spelling(",", f"the comma of {commas[0]!r} is read as a decimal comma; if it is none, say --decimal .")
+        return ",", f"the comma of {commas[0]!r} is read as a decimal comma; if it is none, say --decimal ."
     if grouped:
-        return Spelling(".", f"the comma of {grouped[0]!r} is read as a mark of thousands; if not, say --decimal ,")
-    return Spelling(".")
+        return ".", f"the comma of {grouped[0]!r} is read as a mark of thousands; if it is none, say --decimal ,"
+    return ".", ""

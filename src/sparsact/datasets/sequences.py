@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -207,38 +208,30 @@ def is_sequence(text: str) -> bool:
     return bool(_SEQUENCE.fullmatch(text))
 
 
-def odd_rows(rows: Mapping[str, str], later: str) -> str:
+def odd_rows(rows: Mapping[str, str], later: str, *, few: bool) -> str:
     """Which of different texts keep a column from being sequences; empty unless 7 of 8 are of one length, or mutations.
 
-    ``rows`` names the first row of each text, ``later`` a row beyond them, with its text.
+    ``rows`` names the first row of each text, ``later`` a row beyond them, with its text. ``few`` texts may be names of
+    categories unless they fill their grid.
     """
-    kinds = [{len(text)} if is_sequence(text) else set() for text in rows]
-    kinds = [kind | {0} if mutations(text) is not None else kind for text, kind in zip(rows, kinds, strict=True)]
-    most, count = Counter(length for kind in kinds for length in kind).most_common(1)[0] if any(kinds) else (0, 0)
-    if 8 * count < 7 * len(rows):
+    lengths = Counter(len(text) for text in rows if is_sequence(text))
+    length, count = max(lengths.items(), key=itemgetter(1), default=(0, 0))
+    alike = [text for text in rows if len(text) == length and is_sequence(text)]
+    lists = [text for text in rows if mutations(text) is not None]
+    dense = count > 0 and is_dense([len({*one}) for one in zip(*alike, strict=True)], count)
+    what = f"have {length} letters"
+    if len(lists) > count:
+        alike, dense, what = lists, True, "are mutations such as A12V:G45D"
+    known = {*alike}
+    odd = [f"{row} ({text!r})" for text, row in rows.items() if text not in known] or [later] * bool(later)
+    if 8 * len(alike) < 7 * len(rows) or not odd or (few and not dense):
         return ""
-    odd = [f"{row} ({text!r})" for (text, row), kind in zip(rows.items(), kinds, strict=True) if most not in kind]
-    odd = odd or [later] * bool(later)
-    what = f"{most} letters" if most else "mutations such as A12V:G45D"
-    return f": {count:,} different texts are {what}, and others are not: {listed(odd)}" if odd else ""
+    return f"{len(alike):,} different texts {what}; others are {listed(odd)}"
 
 
 def is_dense(sizes: Sequence[int], n_texts: int) -> bool:
     """Whether different texts are an eighth or more of all combinations of letters, ``sizes[i]`` of them at place i."""
     return sum(q > 1 for q in sizes) > 1 and n_texts >= max(LEAST_TEXTS, np.prod(sizes, dtype=float) / 8)
-
-
-def slip(texts: Collection[str], odd: str) -> str:
-    """Why texts are no sequences where all but an eighth of them would be; empty where they are plain categories."""
-    by_length = [[text for text in texts if len(text) == length] for length in {*map(len, texts)}]
-    most = max(by_length, key=len, default=[])
-    if (
-        not odd
-        or len(most) < 7 / 8 * len(texts)
-        or not is_dense([len({*one}) for one in zip(*most, strict=True)], len(most))
-    ):
-        return ""
-    return f"{odd}; a sequence needs a letter at each site in every row"
 
 
 def _check_mutations(name: str, mutated: dict[int, str], wild_type: str | None) -> None:
