@@ -131,10 +131,14 @@ def test_limits_of_a_target_are_numbers_with_a_note(tmp_path, batch_rows):
         survey = other
         survey.add(batch)
     assert survey.encoding() == table.encoding
-    path.write_text(text(np.where(A, "<5", ">5")))
-    with pytest.raises(ValueError, match="if its limits are classes, choose --task classification"):
-        open_table(path, "y")
-    assert open_table(path, "y", task="classification").encoding.targets[0].values == ("<5", ">5")
+
+
+@pytest.mark.parametrize("cells", [["<5", ">5"], ["<5", "5-10", ">10"], [">10", "<5", "no"]])
+@pytest.mark.parametrize("batch_rows", [1, 1000])
+def test_limits_may_be_classes(cells, batch_rows):
+    table = open_table(pa.table({"a": A, "y": np.resize(cells, M)}), "y", batch_rows=batch_rows)
+    assert table.encoding.targets[0].values == tuple(sorted(cells))
+    assert not any("limit" in note for note in table.encoding.notes)
 
 
 def test_line_breaks_in_cells_across_blocks(tmp_path):

@@ -299,7 +299,7 @@ class ColumnSurvey:
     def odd_rows(self, *, few: bool = True) -> str:
         """Which rows keep the texts from being sequences, as nearly all are."""
         rows = {text: one.first for text, one in self.seen.items()}
-        return odd_rows(rows, self.words.other or self.words.odd, few=few)
+        return odd_rows(rows, self.words.other, few=few)
 
     @property
     def letters(self) -> int:

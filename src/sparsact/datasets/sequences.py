@@ -38,7 +38,7 @@ class WordSurvey:
         self.odd = ""
         self.other = ""  # the first text that is neither
         self.several = False  # whether a text has two mutations
-        self.lower = False  # whether mutations are spelled in lower case, as names such as s1a are
+        self.capital = False  # whether a mutation has a capital, as names such as s1a have not
         self.n_rows = 0
 
     def update(self, array: pa.Array, first_row: int, file: str, rows: RowNumbers) -> None:
@@ -56,7 +56,7 @@ class WordSurvey:
             self._see_letters(texts, halves, array, first_row, file)
         if not self.letters and self.mutated is None:
             text = next((one for one in texts if not is_sequence(one) and mutations(one) is None), "")
-            self.other = text and f"{_place(array, text, first_row, file)} ({text!r})"
+            self.other = f"{_place(array, text, first_row, file)} ({text!r})" if text else self.other
 
     def _see_mutations(self, texts: list[str], digests: list[int]) -> None:
         known: dict[int, Digests] = {site: dict(letters) for site, letters in (self.mutated or {}).items()}
@@ -66,7 +66,7 @@ class WordSurvey:
                 self.mutated = None
                 return
             self.several |= len(found) > 1
-            self.lower |= text.islower() and len(found) > 0
+            self.capital |= len(found) > 0 and not text.islower()
             for site, wild, new in found:
                 letters = known.setdefault(site, {wild: 0})
                 if (own := next(iter(letters))) != wild:
@@ -85,6 +85,7 @@ class WordSurvey:
         if wrong is not None:
             row = _place(array, wrong, first_row, file)
             self.odd = f"{row}: {wrong!r} has {len(wrong)} letters, and the rows before have {length}"
+            self.other = f"{row} ({wrong!r})"
             self.letters = None
             return
         characters = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(-1, length)
@@ -151,7 +152,7 @@ class WordSurvey:
         Of few texts, which may be names of categories, lists of two mutations and strings that are an eighth or more of
         all combinations of their letters are taken for sequences.
         """
-        if self.mutated and ((many and not self.lower) or self.several or wild_type):
+        if self.mutated and ((many and self.capital) or self.several or wild_type):
             if self.odd:
                 raise ValueError(f"column {name!r}: {self.odd}; a site has one wild type.")
             letters = {site: "".join(one) for site, one in sorted(self.mutated.items())}
@@ -186,7 +187,7 @@ class WordSurvey:
         if state["mutated"] is not None:
             self.mutated = {int(site): _digests(letters) for site, letters in state["mutated"]}
         self.odd, self.several, self.n_rows = str(state["odd"]), bool(state["several"]), int(state["n_rows"])
-        self.other, self.lower = str(state.get("other", "")), bool(state.get("lower"))  # later than the others
+        self.other, self.capital = str(state.get("other", "")), bool(state.get("capital", True))  # not in older files
 
 
 def _spelled(letters: Digests) -> list[list[str]]:
@@ -217,7 +218,7 @@ def odd_rows(rows: Mapping[str, str], later: str, *, few: bool) -> str:
     lengths = Counter(len(text) for text in rows if is_sequence(text))
     length, count = max(lengths.items(), key=itemgetter(1), default=(0, 0))
     alike = [text for text in rows if len(text) == length and is_sequence(text)]
-    lists = [text for text in rows if mutations(text) is not None]
+    lists = [text for text in rows if (found := mutations(text)) is not None and not (found and text.islower())]
     dense = count > 0 and is_dense([len({*one}) for one in zip(*alike, strict=True)], count)
     what = f"have {length} letters"
     if len(lists) > count:

@@ -38,7 +38,7 @@ class TargetSurvey:
     low: float = np.inf
     high: float = -np.inf
     classes: set[str] = field(default_factory=set)  # as spelled
-    numeric: bool | None = None  # decided by the first row
+    numeric: bool | None = None  # decided by the first row that is no limit such as <5, which may be a class too
     n_limits: int = 0  # values such as <2.5, which are read as 2.5
     floor: float = -np.inf  # the largest limit from below, and the smallest from above
     ceiling: float = np.inf
@@ -50,19 +50,20 @@ class TargetSurvey:
         if not len(array):
             return
         plain = at_limits(array)
-        if self.numeric is None:
-            text = spelling(plain[0].as_py())
+        measured = array.filter(pc.equal(array, plain)) if self.numeric is None else array
+        if self.numeric is None and len(measured):
+            text = spelling(measured[0].as_py())
             number = self.task == "regression" or as_number(text) is not None or is_infinite(text)
             self.numeric = self.task != "classification" and number
         if not is_text(array.type):
             own = np.dtype(array.type.to_pandas_dtype())
             self.dtype = str(own if self.dtype == "str" else np.promote_types(self.dtype, own))
-        if self.numeric:
+        if self.numeric is not False:
             values = numbers(plain, self.name, first_row)
             if is_text(array.type):
                 self._see_limits(array, values)
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
-        else:
+        if not self.numeric:
             for text in texts_of(pc.unique(array)):
                 self.classes.add(text)
                 if len(self.classes) > MAX_CATEGORIES:
@@ -85,7 +86,7 @@ class TargetSurvey:
         first = f"<{self.floor:g}" if np.isfinite(self.floor) else f">{self.ceiling:g}"
         fact = f"{self.name}: {self.n_limits:,} values such as '{first}' are read as the limit that they name"
         remedy = f"with --censor {ends} a measurement model takes it for an end of the measurement"
-        return [f"{fact}; {remedy}."] * bool(self.n_limits)
+        return [f"{fact}; {remedy}."] * bool(self.numeric and self.n_limits)
 
     def state(self) -> dict[str, Any]:
         """All that was seen, as JSON spells it."""
@@ -113,9 +114,7 @@ class TargetSurvey:
         constant = self.low == self.high if self.numeric else len(classes) == 1
         if constant:
             value = f"{self.low:g}" if self.numeric else next(iter(classes))
-            remedy = "; if its limits are classes, choose --task classification" * bool(self.n_limits)
-            told = f"constant ({value} in every row): there is nothing to learn{remedy}"
-            raise ValueError(f"target {self.name!r} is {told}.")
+            raise ValueError(f"target {self.name!r} is constant ({value} in every row): there is nothing to learn.")
         if self.numeric:
             return Real(self.name)
         self._refuse_numbers()
@@ -129,7 +128,7 @@ class TargetSurvey:
         odd = sorted(text for text in self.classes if not is_numeric((text,)))
         slips = 2 * len(odd) <= len(self.classes) or all(map(is_written_amount, odd))
         if self.task == "auto" and odd and slips and len(self.classes) > 2:
-            remedy = "write numbers with a decimal point, without separators and units"
+            remedy = "write numbers with a decimal point (or see --decimal), without separators and units"
             remedy = "leave out rows of missing values with --drop-missing" if odd[0] in DASHES else remedy
             raise ValueError(
                 f"target {self.name!r} holds {odd[0]!r}, which is not a finite number, as other values are or seem to "

@@ -18,7 +18,6 @@ OPTIONS: Final = {
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),
     "link": ("identity", "log", "sigmoid", "monotone", "auto"),
-    "decimal": ("auto", ".", ","),
 }
 
 Censor = str | tuple[float | None, float | None]
