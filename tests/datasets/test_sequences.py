@@ -170,7 +170,7 @@ def test_odd_rows_are_named_where_nearly_all_are_sequences(tmp_path, kind, batch
     assert open_table(path, "y", ignore=["g"]).encoding.source_columns == ["a"]
 
 
-@pytest.mark.parametrize(("text", "named"), [("oops1", "row 6001 ('oops1')"), ("ACD", "row 6001: 'ACD' has 3 letters")])
+@pytest.mark.parametrize(("text", "named"), [("oops1", "row 6001 ('oops1')"), ("ACD", "row 6001 ('ACD')")])
 def test_an_odd_row_behind_many_sequences_is_named(text, named):
     texts = ["".join(one) for one in product("ACDE", repeat=7)][:8000]
     texts[6000] = text

@@ -204,7 +204,7 @@ class TableSurvey:
     def _why_none(self, unfit: Sequence[UnfitError]) -> str:
         """Why no column is fit, by the first of them."""
         survey = next(survey for survey in self.surveys if survey.name == unfit[0].name)
-        if survey.words.odd:
+        if survey.words.odd and not survey.odd_rows(few=False):
             return f"column {survey.name!r}, {survey.words.odd}; a sequence needs a letter at each site in every row."
         if not survey.letters or not isinstance(unfit[0], IdentifierError):
             return str(unfit[0])
