@@ -84,7 +84,7 @@ def test_a_test_table_is_scored_by_the_rows_that_can_be_read(new):
     result = sa.fit_table(pa.table(TABLE), "y", **OPTIONS, test=other)
     whole = sa.fit_table(pa.table(TABLE), "y", **OPTIONS, test=pa.Table.from_pylist([*rows[:40], *rows[41:]]))
     assert (result.test.n_rows, result.test.targets[0].rmse) == (63, whole.test.targets[0].rmse)
-    assert result.test.lines[1].startswith("left out of that score: 2 rows; row 41: seq: letter 'N' of 'ACN'")
+    assert result.test.lines[1].startswith("left out of that score: 2 of 65 rows; row 41, seq: letter 'N' of 'ACN'")
     assert result.test.to_dict()["left_out"] == result.test.left_out
     few = sa.fit_table(pa.table(TABLE), "y", **OPTIONS, test=pa.Table.from_pylist([rows[0], rows[1] | {"seq": "ACN"}]))
     assert few.test.lines[0] == "no score on the table, since 1 of its rows can be read, and scores need 2"

@@ -95,7 +95,7 @@ def score_table(model: object, table: Table) -> ScoredTable:
     """Score a model on a table in the encoding of the fit."""
     encoding = table.encoding
     learned = TableModel(model, encoding)
-    pairs, reasons = [], {}
+    pairs, reasons = [], dict[int, str]()
     for batch in table.parts.batches([*encoding.source_columns, *encoding.target_names], table.batch_rows):
         with batch:
             y, (X, unread) = encoding.answers(batch), readable_points(encoding, batch)
@@ -105,7 +105,8 @@ def score_table(model: object, table: Table) -> ScoredTable:
         raise ValueError(f"{table.parts.name} has fewer than 2 rows; scores need more.")
     actual, found = (np.concatenate(each) for each in zip(*pairs, strict=True))
     name, n_rows = table.parts.name, len(actual)
-    left_out = f"{len(reasons):,} rows; row {min(reasons)}: {reasons[min(reasons)]}" if reasons else ""
+    n_all = n_rows + len(reasons)
+    left_out = f"{len(reasons):,} of {n_all:,} rows; row {min(reasons)}, {reasons[min(reasons)]}" if reasons else ""
     if n_rows < 2:
         return ScoredTable(name, n_rows, left_out=left_out)
     if isinstance(encoding.targets[0], Classes):
