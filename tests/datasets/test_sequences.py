@@ -374,3 +374,13 @@ def test_two_lengths_and_two_wild_types_are_one_line(tmp_path):
         open_table(write(tmp_path / "t.csv", g=texts, y=range(400)), "y")
     with pytest.raises(ValueError, match=r"site 12 of the wild type is A in some rows and G in 'G12V:A3D'; a site has"):
         open_table(write(tmp_path / "m.csv", g=["A12V:K2D", "WT", "G12V:A3D"] * 9, y=range(27)), "y")
+
+
+def test_gaps_are_letters_and_blanks_at_the_ends_are_none(tmp_path):
+    texts = ["".join(one) for one in product("AC-", repeat=3)] * 2
+    table, X, letters = letters_of(write(tmp_path / "t.csv", g=[f"{one} " for one in texts], y=range(54)))
+    assert ["".join(row) for row in letters] == texts
+    _, again, _ = letters_of(write(tmp_path / "u.csv", g=texts, y=range(54)))
+    np.testing.assert_array_equal(X, again)
+    (found,) = encoded_table(pa.table({"g": ["  a-c "]}), table.encoding).points()
+    assert table.encoding.letters(found).tolist() == [["A", "-", "C"]]

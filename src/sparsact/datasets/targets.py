@@ -50,11 +50,11 @@ class TargetSurvey:
         if not len(array):
             return
         plain = at_limits(array)
-        measured = array.filter(pc.equal(array, plain)) if self.numeric is None else array
-        if self.numeric is None and len(measured):
+        if self.task != "auto":
+            self.numeric = self.task == "regression"
+        elif self.numeric is None and len(measured := array.filter(pc.equal(array, plain))):
             text = spelling(measured[0].as_py())
-            number = self.task == "regression" or as_number(text) is not None or is_infinite(text)
-            self.numeric = self.task != "classification" and number
+            self.numeric = as_number(text) is not None or is_infinite(text)
         if not is_text(array.type):
             own = np.dtype(array.type.to_pandas_dtype())
             self.dtype = str(own if self.dtype == "str" else np.promote_types(self.dtype, own))
