@@ -100,7 +100,7 @@ def score_table(model: object, table: Table) -> ScoredTable:
         with batch:
             y, (X, unread) = encoding.answers(batch), readable_points(encoding, batch)
         pairs.append((np.delete(y.reshape(len(y), -1), list(unread), axis=0), learned.values(X)))
-        reasons |= {batch.row + place + 1: why for place, why in unread.items()}
+        reasons |= {batch.overall + place + 1: why for place, why in unread.items()}
     if sum(len(y) for y, _ in pairs) + len(reasons) < 2:
         raise ValueError(f"{table.parts.name} has fewer than 2 rows; scores need more.")
     actual, found = (np.concatenate(each) for each in zip(*pairs, strict=True))
