@@ -163,7 +163,7 @@ def test_a_target_that_float64_would_round_is_refused(tmp_path, suffix):
         (["x" if i == 40 else i / 8 for i in range(M)], "row 41: 'x' is not a finite number, as other values"),
         (["x" if i == 100 else i / 8 for i in range(M)], "row 101: 'x' is not a finite number"),
         (["inf" if i == 3 else i % 5 / 2 for i in range(M)], "row 4: 'inf' is not a finite number"),
-        ([f'"{1000 + i:,}"' for i in range(M)], "row 1: '1,000' is not a finite number"),
+        (["-" if i == 7 else i / 8 for i in range(M)], "row 8: '-' is not a finite number, .* with --drop-missing"),
         ([f"{i} %" for i in range(M)], "row 1: '0 %' is not a finite number"),
     ],
 )
@@ -223,11 +223,8 @@ def test_strange_arrays_are_refused(tmp_path, arrays, message):
         open_table(tmp_path / "t.npz", "y")
 
 
-def test_a_loop_of_links_and_utf_16_are_one_line(tmp_path):
+def test_a_loop_of_links_is_one_line(tmp_path):
     (tmp_path / "a.csv").symlink_to("b.csv")
     (tmp_path / "b.csv").symlink_to("a.csv")
     with pytest.raises(FileNotFoundError, match="no table"):
         open_table(tmp_path / "a.csv", "y")
-    (tmp_path / "u.csv").write_bytes("a,y\n0,1\n".encode("utf-16"))
-    with pytest.raises(ValueError, match="is UTF-16 text; save it as UTF-8"):
-        open_table(tmp_path / "u.csv", "y")

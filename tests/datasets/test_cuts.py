@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sparsact.datasets.readers as sources
+import sparsact.datasets.dialect as dialects
 from sparsact import LowDegreeRegressor
 from sparsact.datasets import open_table
 
@@ -96,7 +96,7 @@ def test_cuts_change_nothing(suffix, made):
         write(whole, columns, [0, m], suffix)
         write(cut, columns, bounds, suffix)
         expected = read(whole, 1 << 16)
-        patch.setattr(sources, "CSV_BLOCK_BYTES", 512)  # several blocks a file
+        patch.setattr(dialects, "BLOCK_BYTES", 512)  # several blocks a file
         assert read(cut, batch_rows) == expected
 
 

@@ -101,7 +101,82 @@ def test_lists_of_mutations():
     assert mutations("A12V,G45-; K7*") == [(12, "A", "V"), (45, "G", "-"), (7, "K", "*")]
     assert mutations("wt") == mutations("") == []
     assert mutations("A12V:A12D") is None  # two letters at one site
-    assert mutations("A012V") is mutations("12V") is mutations("P12345") is None
+    assert mutations("12V") is mutations("P12345") is mutations("p.Met1fs") is mutations("p.Met1_Lys3del") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("M01A:K2D", "M1A_K2D", "M1_A_K2_D", "m1a:k2d", "M1A|K02D", "p.[Met1Ala;Lys2Asp]", "p.[(Met1Ala;Lys2Asp)]"),
+        *("NP_000001.1:p.[Met1Ala;Lys2Asp]", "p.M1A;K2D", "p.[Met1Ala;Lys2Asp;Thr3=]", "M1A:K2D:T3T"),
+    ],
+)
+def test_two_mutations_in_the_spellings_of_the_field(text):
+    assert mutations(text) == [(1, "M", "A"), (2, "K", "D")]
+
+
+@pytest.mark.parametrize("text", ["_wt", "_WT", "WT", "wild-type", "p.=", "p.(=)", "_sy", "p.Met1=", "p.(Met1=)", "="])
+def test_no_mutation_in_the_spellings_of_the_field(text):
+    assert mutations(text) == []
+
+
+def test_stops_and_deletions_of_a_residue():
+    assert mutations("p.Trp24Ter") == mutations("p.Trp24*") == [(24, "W", "*")]
+    assert mutations("p.Phe508del") == [(508, "F", "-")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda one: one.replace("K2", "K02"),
+        lambda one: one.replace(":", "_"),
+        lambda one: {"WT": "p.="}.get(one, f"p.[{one.replace(':', ';')}]"),
+        str.lower,
+    ],
+)
+def test_columns_of_such_spellings_are_the_same_mutations(tmp_path, other):
+    _, lists = sequences()
+    plain, X, _ = letters_of(write(tmp_path / "t.csv", g=lists, y=range(90)))
+    table, again, _ = letters_of(write(tmp_path / "m.csv", g=list(map(other, lists)), y=range(90)))
+    assert table.encoding == plain.encoding
+    np.testing.assert_array_equal(again, X)
+    new = encoded_table(tmp_path / "m.csv", plain.encoding)
+    np.testing.assert_array_equal(np.concatenate(list(new.points())), X)
+
+
+def test_names_of_samples_in_lower_case_are_no_mutations(tmp_path):
+    names = [f"s{i // 9 + 1}{'abcdefghi'[i % 9]}" for i in range(81)]
+    path = write(tmp_path / "t.csv", g=names, a=[0, 1, 1] * 27, y=range(81))
+    assert open_table(path, "y").encoding.source_columns == ["a"]
+
+
+MANY = ["".join(RNG.choice(list("ACDEF"), 7)) for _ in range(90)]
+SINGLES = [f"{'MKTAY'[i]}{i + 1}{c}" for i in range(5) for c in "CDEFGHILNPQRSVW"]
+ODD = {
+    "length": (MANY, {40: "ACD"}, "have 7 letters; others are row 41 ('ACD')"),
+    "first of all": (MANY, {0: "ACD", 9: "n/a7"}, "have 7 letters; others are row 1 ('ACD'), row 10 ('n/a7')"),
+    "mutations": (SINGLES, {20: "p.Met1fs", 21: "K2"}, "G45D; others are row 21 ('p.Met1fs'), row 22 ('K2')"),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("batch_rows", [7, 1000])
+def test_odd_rows_are_named_where_nearly_all_are_sequences(tmp_path, kind, batch_rows):
+    texts, slips, message = ODD[kind]
+    texts = [slips.get(i, text) for i, text in enumerate(texts)]
+    path = write(tmp_path / "t.csv", g=texts, a=["01"[i % 2] for i in range(len(texts))], y=range(len(texts)))
+    with pytest.raises(ValueError, match=message.replace("(", r"\(").replace(")", r"\)") + "; correct these rows"):
+        open_table(path, "y", batch_rows=batch_rows)
+    assert open_table(path, "y", ignore=["g"]).encoding.source_columns == ["a"]
+
+
+@pytest.mark.parametrize(("text", "named"), [("oops1", "row 6001 ('oops1')"), ("ACD", "row 6001 ('ACD')")])
+def test_an_odd_row_behind_many_sequences_is_named(text, named):
+    texts = ["".join(one) for one in product("ACDE", repeat=7)][:8000]
+    texts[6000] = text
+    with pytest.raises(ValueError, match="others are ") as refused:
+        open_table(pa.table({"g": texts, "a": [0, 1] * 4000, "y": range(8000)}), "y")
+    assert named in str(refused.value)
 
 
 GRID = ["".join(one) for one in product("ACGT", repeat=3)] * 2
@@ -268,9 +343,11 @@ def test_a_slip_among_few_sequences_is_noted_and_named_where_a_wild_type_is_give
     path = write(tmp_path / "t.csv", g=grid, y=range(81))
     (column,) = surveyed(path, None).columns
     assert column.kind == "one-hot"
-    slip = "row 41: 'AC' has 2 letters, and the rows before have 3; a sequence needs a letter at each site in every row"
+    slip = "27 different texts have 3 letters; others are row 41 ('AC')"
     assert f"g is not read as sequences: {slip}." in surveyed(path, None).notes
-    with pytest.raises(ValueError, match=f"column 'g', {slip}"):
+    with pytest.raises(
+        ValueError, match="no column holds sequences or mutations; column 'g': 27 different texts have 3"
+    ):
         surveyed(path, "ACD")
     towns = ["Ulm", "Bonn", "Kiel", "Hof", "Trier", "Mainz", "Jena", "Celle", "Worms"] * 9
     assert not any(
@@ -293,7 +370,17 @@ def surveyed(path, wild_type):
 def test_two_lengths_and_two_wild_types_are_one_line(tmp_path):
     texts = ["".join(RNG.choice(list("ACGT"), 3)) for _ in range(400)]
     texts[6] = "ACGT"
-    with pytest.raises(ValueError, match=r"column 'g', row 7: 'ACGT' has 4 letters, and the rows before have 3"):
+    with pytest.raises(ValueError, match=r"column 'g': 64 different texts have 3 letters; others are row 7 \('ACGT'\)"):
         open_table(write(tmp_path / "t.csv", g=texts, y=range(400)), "y")
     with pytest.raises(ValueError, match=r"site 12 of the wild type is A in some rows and G in 'G12V:A3D'; a site has"):
         open_table(write(tmp_path / "m.csv", g=["A12V:K2D", "WT", "G12V:A3D"] * 9, y=range(27)), "y")
+
+
+def test_gaps_are_letters_and_blanks_at_the_ends_are_none(tmp_path):
+    texts = ["".join(one) for one in product("AC-", repeat=3)] * 2
+    table, X, letters = letters_of(write(tmp_path / "t.csv", g=[f"{one} " for one in texts], y=range(54)))
+    assert ["".join(row) for row in letters] == texts
+    _, again, _ = letters_of(write(tmp_path / "u.csv", g=texts, y=range(54)))
+    np.testing.assert_array_equal(X, again)
+    (found,) = encoded_table(pa.table({"g": ["  a-c "]}), table.encoding).points()
+    assert table.encoding.letters(found).tolist() == [["A", "-", "C"]]

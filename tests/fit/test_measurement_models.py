@@ -204,3 +204,19 @@ def test_floors_of_tables_in_single_precision_are_recognised():
     table["y"] = np.maximum(f, 0.3).astype(np.float32)
     result = sa.fit_table(table, "y", model="latent", censor=(0.3, None), folds=2)
     assert result.model.n_censored_ == (f <= 0.3).sum()
+
+
+def test_limits_in_a_table_are_a_floor_for_the_bound_that_their_note_names(tmp_path):
+    """Rows written as '<0.5', and rows measured below, give the model of a table that was clipped by hand."""
+    table, _, _ = behind_floor(0.0, m=120, n=3)
+    clipped = table.assign(y=np.maximum(table["y"], 0.5))
+    written = table.assign(y=["<0.5" if y < 0.5 and i % 3 else repr(y) for i, y in enumerate(table["y"].tolist())])
+    written.to_csv(tmp_path / "t.csv", index=False)
+    options = {"model": "latent", "censor": "0.5,", "folds": 2, "explain": False}
+    found, expected = sa.fit_table(tmp_path / "t.csv", "y", **options), sa.fit_table(clipped, "y", **options)
+    np.testing.assert_array_equal(found.predict(table), expected.predict(table))
+    assert found.model.n_censored_ == (table["y"] < 0.5).sum()
+    notes = "\n".join(found.encoding.notes)
+    assert "values such as '<0.5' are read as the limit that they name; with --censor 0.5, a measurement" in notes
+    assert "of the rows have 'y' beyond the bounds of censor" in notes
+    assert "beyond the bounds" not in "\n".join(expected.encoding.notes)

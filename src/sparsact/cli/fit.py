@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sparsact.cli.io import PIPE, check_apart, check_report, check_writable, readable
-from sparsact.cli.options import AsJson, ShowProgress, Tables
+from sparsact.cli.options import AsJson, Decimal, Separator, ShowProgress, Tables
 from sparsact.cli.terminal import command_line, say
 from sparsact.fit.options import OPTION_NAMES, OPTIONS
 
@@ -117,6 +117,8 @@ def fit(
             "the lowest and the highest target, if many rows are there.",
         ),
     ] = "auto",
+    separator: Separator = "auto",
+    decimal: Decimal = "auto",
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,

@@ -18,12 +18,16 @@ Tables = Annotated[
     list[str],
     typer.Argument(
         metavar="TABLE...",
-        help="A .csv, .tsv (also .gz), .parquet, .feather, .arrow or .npz file; several, or a quoted pattern such as "
-        "'parts/*.parquet', are one table, in the natural order of their names. '-' is a CSV table on stdin, copied to "
-        "a temporary file while the command runs.",
+        help="A .csv, .tsv (also .gz), .parquet (or .pq), .feather, .arrow or .npz file; several, or a quoted pattern "
+        "such as 'parts/*.parquet', are one table, in the natural order of their names. '-' is a CSV table on stdin, "
+        "copied to a temporary file while the command runs.",
         show_default=False,
     ),
 ]
+Separator = Annotated[
+    str, typer.Option(metavar="auto|CHARACTER", help="Of text files: what separates columns, such as ';'.")
+]
+Decimal = Annotated[str, typer.Option(metavar="auto|.|,", help="Of text files: the mark of decimals.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 ShowProgress = Annotated[
     bool | None, typer.Option("--progress/--no-progress", help="Show progress; by default on a terminal.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsact.cli.io import check_apart, check_writable
-from sparsact.cli.options import ShowProgress, Tables
+from sparsact.cli.options import Decimal, Separator, ShowProgress, Tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ def predict(
         typer.Option(
             "--id",
             metavar="COLUMN",
-            help="Column that names the rows; by default the first that the model does not use.",
+            help="Column that names the rows, by default the first that the model does not use; sequences are kept.",
             show_default=False,
         ),
     ] = None,
@@ -40,14 +40,17 @@ def predict(
             metavar="FILE", help="A .csv, .parquet, .feather or .arrow file; '-', and by default, CSV on stdout."
         ),
     ] = None,
+    separator: Separator = "auto",
+    decimal: Decimal = "auto",
     progress: ShowProgress = None,
 ) -> None:
     """Predict the target for every row of a table, in the order of the rows.
 
     Columns are found by name and become bits or numbers exactly as they did in the table that was learned from. Each
-    row keeps its name, and a target of numbers has an interval: of a Gaussian process its posterior's, else as wide
-    as errors on held-out rows were. Column 'outside' says why a row lies outside of the rows that were learned from:
-    two values never occurred together there, or a number is beyond its range.
+    row keeps its name and its sequence, and a target of numbers has an interval: of a Gaussian process its posterior's,
+    else as wide as errors on held-out rows were. Column 'outside' says why a row lies outside of the rows that were
+    learned from: two values never occurred together there, or a number is beyond its range. A row with a letter that
+    was never seen, or without a value, has no prediction, and 'outside' says so.
 
     CSV holds names of classes as they were learned: import them into a spreadsheet as text, where "=" begins a formula.
 
@@ -56,7 +59,8 @@ def predict(
     from sparsact.cli.io import PIPE, read_model, readable
     from sparsact.cli.progress import bars
     from sparsact.datasets import encoded_table
-    from sparsact.datasets.table_files import files
+    from sparsact.datasets.dialect import Dialect
+    from sparsact.datasets.table_files import Parts, files
     from sparsact.fit.predict import predicted_pieces
     from sparsact.passes.progress import Stages
 
@@ -65,12 +69,16 @@ def predict(
     tables = context.with_resource(readable(tables))
     check_apart({"--out": out}, [model, *files(tables)])
     learned, encoding = read_model(model)
-    opened = encoded_table(tables, encoding)
+    opened = encoded_table(Parts.open(tables, Dialect(separator, decimal)), encoding)
     shown = False if out is None else progress
+    n_rows = n_unread = 0
     with bars(shown) as show, Stages(show).stage("predicting", opened.n_rows) as on_rows, _writer(out) as write:
         for piece in predicted_pieces(learned, opened, id_column, confidence):
             write(piece)
             on_rows(len(piece))
+            n_rows, n_unread = n_rows + len(piece), n_unread + piece[encoding.target_names[0]].null_count
+    if n_unread:
+        typer.echo(f"{n_unread:,} of {n_rows:,} rows have no prediction; column 'outside' says why.", err=True)
 
 
 @contextmanager

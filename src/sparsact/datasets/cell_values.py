@@ -14,11 +14,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+DASHES: Final = ("-", "--", ".", "?", "\u2013", "\u2014")  # for what is missing among numbers; else they may be values
 EXACT: Final = 2**53  # from here on a float64 does not hold every integer
 _NUMBER: Final = re.compile(r"([+-]?)(0|[1-9][0-9]*|[0-9]+(?=\.)|(?=\.[0-9]))(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
 _BOOLEANS: Final = {"true": "1", "false": "0"}
+_SWITCHES: Final = {  # of one meaning in either case, unlike the alleles A and a
+    *("yes", "no", "on", "off", "wt", "mut", "ko"),
+    *("present", "absent", "positive", "negative", "control", "treated"),
+}
+_LIMIT: Final = r"^[<>≤≥]=? ?([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)$"
 _INFINITE: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _AMOUNT: Final = re.compile(r"[+-]?[$€£]?[0-9][0-9., ]*([%€]|[dD][+-]?[0-9]+|[eE][+-]?[0-9]+)?")
+
+
+class UnreadableError(ValueError):
+    """Rows of a column that say nothing to a model: ``reasons`` by their places in a piece of the column."""
+
+    def __init__(self, name: str, first_row: int, reasons: dict[int, str]) -> None:
+        row = min(reasons)
+        super().__init__(f"column {name!r}, row {first_row + row + 1}: {reasons[row]}")
+        self.reasons = reasons
 
 
 def as_number(text: str) -> float | None:
@@ -75,10 +90,14 @@ def exact(text: str) -> Fraction:
 def identities(spellings: Iterable[str]) -> dict[str, str]:
     """The value that each spelling stands for: if all are numbers, their canonical spelling, else the text itself.
 
-    >>> identities(["1", "1.0"]), identities(["1.1", "1.10", "1.2-rc"])
-    ({'1': '1', '1.0': '1'}, {'1.1': '1.1', '1.10': '1.10', '1.2-rc': '1.2-rc'})
+    Words such as yes and no that are spelled in several cases are lower case.
+
+    >>> identities(["1", "1.0"]), identities(["1.1", "1.10", "1.2-rc"]), identities(["No", "NO"])
+    ({'1': '1', '1.0': '1'}, {'1.1': '1.1', '1.10': '1.10', '1.2-rc': '1.2-rc'}, {'No': 'no', 'NO': 'no'})
     """
     texts = list(spellings)
+    if len(words := {text.casefold() for text in texts}) < len(texts) and words <= _SWITCHES:
+        return {text: text.casefold() for text in texts}
     numeric = is_numeric(texts)
     return {text: canonical(text) if numeric else text for text in texts}
 
@@ -86,6 +105,9 @@ def identities(spellings: Iterable[str]) -> dict[str, str]:
 def places(entries: Sequence[object], values: tuple[str, ...]) -> list[int]:
     """Where each entry, spelled in any way, stands in a list of distinct values; -1 if it is not among them."""
     known = {value: place for place, value in enumerate(values)}
+    words = {value.casefold(): place for value, place in known.items()}
+    if len(words) == len(known) and words.keys() <= _SWITCHES:
+        return [words.get(spelling(entry).casefold(), -1) for entry in entries]
     numeric = is_numeric(values)
 
     def place(text: str) -> int:
@@ -105,12 +127,10 @@ def codes(array: pa.Array, values: tuple[str, ...], name: str, first_row: int) -
     of_entries = places(encoded.dictionary.to_pylist(), values)
     found: NDArray[np.intp] = np.array(of_entries, dtype=np.intp)[encoded.indices.to_numpy()]
     if (found < 0).any():
-        row = int(np.argmin(found))
         known = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")
-        raise ValueError(
-            f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not among the values "
-            f"of this column in the table that was learned from ({known})."
-        )
+        why = f"is not among the values of this column in the table that was learned from ({known})."
+        reasons = {row: f"{array[row].as_py()!r} {why}" for row in np.flatnonzero(found < 0).tolist()}
+        raise UnreadableError(name, first_row, reasons)
     return found
 
 
@@ -134,10 +154,10 @@ def numbers_and_rest(
         trimmed = pc.utf8_trim_whitespace(array) if is_text(array.type) else array
         values = np.asarray(pc.cast(trimmed, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        wrong = next((i for i, v in enumerate(array.to_pylist()) if as_number(str(v).strip()) is None), 0)
-        raise _not_a_number(array, name, first_row, wrong) from None
+        wrong = [i for i, v in enumerate(array.to_pylist()) if as_number(str(v).strip()) is None]
+        raise _not_numbers(array, name, first_row, wrong or [0]) from None
     if not np.isfinite(values).all():
-        raise _not_a_number(array, name, first_row, int(np.argmin(np.isfinite(values))))
+        raise _not_numbers(array, name, first_row, np.flatnonzero(~np.isfinite(values)).tolist())
     if not (is_text(array.type) or pa.types.is_integer(array.type)):
         return values, None
     rest = np.zeros(len(values))
@@ -153,9 +173,16 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _not_a_number(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
-    fact = f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not a finite number"
-    return ValueError(f"{fact}; correct the row, or leave the column out.")
+def _not_numbers(array: pa.Array, name: str, first_row: int, rows: Sequence[int]) -> UnreadableError:
+    remedies = dict.fromkeys(DASHES, "if it stands for a missing value, --drop-missing leaves its row out")
+    texts = ((row, str(array[row].as_py())) for row in rows)
+    pairs = ((row, text, remedies.get(text.strip(), "correct the row, or leave the column out")) for row, text in texts)
+    return UnreadableError(name, first_row, {row: f"{text!r} is not a finite number; {do}." for row, text, do in pairs})
+
+
+def at_limits(array: pa.Array) -> pa.Array:
+    """A column of text in which cells such as ``<2.5`` and ``>= 10`` have become the number of their limit."""
+    return pc.replace_substring_regex(array, _LIMIT, r"\1") if is_text(array.type) else array
 
 
 def too_long(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
@@ -170,8 +197,8 @@ def refuse_missing(array: pa.Array, name: str, first_row: int, remedy: str = "fi
     """Raise if an entry is empty or NaN."""
     missing = array.is_null(nan_is_null=True)
     if pc.any(missing).as_py():
-        row = first_row + missing.index(True).as_py() + 1
-        raise ValueError(f"column {name!r}, row {row}: the value is missing; {remedy}.")
+        rows = np.flatnonzero(np.asarray(missing)).tolist()
+        raise UnreadableError(name, first_row, dict.fromkeys(rows, f"the value is missing; {remedy}."))
 
 
 def equal_length_bytes(array: pa.Array) -> NDArray[np.uint8] | None:

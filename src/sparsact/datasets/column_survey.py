@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import (
+    DASHES,
     as_number,
     exact,
     has_code,
@@ -33,7 +34,7 @@ from sparsact.datasets.cell_values import (
     zero_one_digits,
 )
 from sparsact.datasets.columns import MISSING, Bit, Column, MissingBit, OneHot, Real
-from sparsact.datasets.sequences import WordSurvey
+from sparsact.datasets.sequences import WordSurvey, odd_rows
 from sparsact.datasets.sites import BitString
 from sparsact.datasets.value_counts import MODULUS, NumberSums, RowNumbers, number_keys
 from sparsact.statistics.hashing import mixed
@@ -109,7 +110,7 @@ class ColumnSurvey:
 
     def update(self, array: pa.Array, first_row: int, file: str, overall: int, rows: RowNumbers) -> None:
         """Add the next piece of the column, before which are ``first_row`` rows in its file and ``overall`` in all."""
-        remedy = f"fill it in, drop the row, or leave the column out with --ignore {quote(self.name)}"
+        remedy = f"fill it in, leave such rows out with --drop-missing, or the column with --ignore {quote(self.name)}"
         if self.keep_missing and array.null_count + (there := pc.invert(array.is_null(nan_is_null=True))).false_count:
             self.lacking, array, rows = True, array.filter(there), rows.some(np.asarray(there))
         refuse_missing(array, self.name, first_row, remedy)
@@ -252,6 +253,9 @@ class ColumnSurvey:
         if sequences is not None:
             return sequences
         self._refuse_odd_numbers(most=own or many)
+        if (own or many) and (odd := self.odd_rows(few=False)):
+            remedy = f"correct these rows, drop them, or leave the column out with --ignore {quote(self.name)}"
+            raise UnfitError(self.name, f": {odd}", remedy)
         if own:
             raise IdentifierError(self.name, " holds a different text in nearly every row, as an identifier does")
         if many:
@@ -288,8 +292,14 @@ class ColumnSurvey:
             raise UnfitError(
                 self.name,
                 f", {self.seen[odd[0]].first}: {odd[0]!r} is not a finite number, as other values are or seem to be",
-                f"correct the column, or leave it out with --ignore {quote(self.name)}",
+                f"correct the column, or leave it out with --ignore {quote(self.name)}"
+                + ", or leave out rows of missing values with --drop-missing" * (odd[0] in DASHES),
             )
+
+    def odd_rows(self, *, few: bool = True) -> str:
+        """Which rows keep the texts from being sequences, as nearly all are."""
+        rows = {text: one.first for text, one in self.seen.items()}
+        return odd_rows(rows, self.words.other, few=few)
 
     @property
     def letters(self) -> int:

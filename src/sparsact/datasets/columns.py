@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.cell_values import as_number, codes, exact, numbers_and_rest, too_long
+from sparsact.datasets.cell_values import as_number, at_limits, codes, exact, numbers_and_rest, too_long
 from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_files import PlacedRows
 from sparsact.datasets.table_summary import TableDesign
@@ -307,7 +307,8 @@ class Encoding:
 
     def answers(self, rows: PlacedRows) -> NDArray[np.float64]:
         """Targets of some rows: shape (m,), or (m, T) where there are several."""
-        pieces = [target.encode(rows.columns.column(target.name), rows.row) for target in self.targets]
+        cells = [(target, rows.columns.column(target.name)) for target in self.targets]
+        pieces = [one.encode(at_limits(own) if isinstance(one, Real) else own, rows.row) for one, own in cells]
         return pieces[0][:, 0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
 
     def to_json(self) -> str:

@@ -1,4 +1,4 @@
-"""Tables as streams of record batches: CSV (every column as text), Parquet, Arrow files, NPZ, and frames in memory.
+"""Tables as streams of record batches: text (every column as text), Parquet, Arrow files, NPZ, and frames in memory.
 
 Files are read in batches: memory does not grow with the file.
 """
@@ -23,10 +23,11 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import as_number, is_text
+from sparsact.datasets.dialect import NULLS, Dialect
 
 ARROW: Final = (".feather", ".arrow")  # Arrow's IPC format, as a file or as a stream
-SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", *ARROW, ".npz")
-CSV_BLOCK_BYTES: Final = 4 << 20
+SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", ".pq", *ARROW, ".npz")
+SPREADSHEETS: Final = (".xlsx", ".xls", ".ods")
 PARQUET_BUFFER_BYTES: Final = 1 << 16  # of a column; without it Arrow holds whole row groups, and a file may be one
 MAX_DEFLATION: Final = 1032  # a deflated file is at most this many times shorter than its content
 
@@ -35,14 +36,15 @@ MAX_DEFLATION: Final = 1032  # a deflated file is at most this many times shorte
 class Source(ABC):
     """A table, or consecutive row groups of a Parquet file that begin at row ``first_row``.
 
-    ``columns`` are names, each with its kind of values in a Parquet file, or its place in an NPZ archive. ``n_rows`` is
-    None where the file does not state it.
+    ``columns`` are names, each with its spelling in a text file, its kind of values in a Parquet file, or its place in
+    an NPZ archive. ``n_rows`` is None where the file does not state it. ``note`` is a sentence for people.
     """
 
     path: Path
     columns: dict[str, Any]
     n_rows: int | None
     first_row: int = 0
+    note: str = ""
     counted: ClassVar[str] = ""  # what the numbers of rows in messages count, if not all
 
     @property
@@ -55,8 +57,8 @@ class Source(ABC):
         """Rows in the order of the file, the named columns only."""
 
 
-def open_source(path: str | Path) -> Source:
-    """The reader for the suffix of a file."""
+def open_source(path: str | Path, dialect: Dialect = Dialect()) -> Source:  # noqa: B008 - frozen
+    """The reader for the suffix of a file; ``dialect`` is that of text."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a table in it.")
@@ -66,13 +68,16 @@ def open_source(path: str | Path) -> Source:
     kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".zst") else path.suffix.lower()
     with _naming_file(path, kind[1:].upper()):
         if kind in (".csv", ".tsv", ".txt"):
-            return _open_csv(path, "," if kind == ".csv" else "\t")
-        if kind == ".parquet":
+            return _open_csv(path, dialect.of_file(path, "," if kind == ".csv" else "\t"))
+        if kind in (".parquet", ".pq"):
             return _open_parquet(path)
         if kind in ARROW:
             return _open_arrow(path)
         if kind == ".npz":
             return _open_npz(path)
+    if kind in SPREADSHEETS:
+        remedy = f"save its sheet as CSV, or pass pandas.read_excel({path.name!r}) to sparsact.fit_table"
+        raise ValueError(f"{path.name} is a workbook of a spreadsheet; {remedy}.")
     raise ValueError(f"{path.name} is not a table that can be read; the name must end in {', '.join(SUFFIXES)}.")
 
 
@@ -91,9 +96,6 @@ def _naming_file(path: Path, kind: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8 text ({one_line(error)}); save it as UTF-8.") from error
     except DAMAGE as error:
-        if "Expected 1 columns" in str(error) and ";" in str(error):
-            remedy = "separate them by commas, or by tabs in a file named .tsv, and write numbers with a decimal point"
-            raise ValueError(f"{path.name} separates its columns by semicolons; {remedy}.") from error
         if path.name in str(error) and isinstance(error, ValueError | OSError):
             raise
         raise ValueError(f"cannot read {path.name} as {kind}: {one_line(error)}; check the file.") from error
@@ -101,32 +103,30 @@ def _naming_file(path: Path, kind: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class CsvSource(Source):
-    """One row a line. Every column is read as text, so that ``0010`` keeps its zeros."""
+    """Text, one row a line. Every column is read as text, so that ``0010`` keeps its zeros."""
 
-    delimiter: str = ","
+    dialect: Dialect = field(kw_only=True)
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Rows in the order of the file."""
-        with pa.csv.open_csv(
-            self.path,
-            read_options=pa.csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
-            parse_options=pa.csv.ParseOptions(delimiter=self.delimiter),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=dict.fromkeys(columns, pa.string()),
-                include_columns=list(columns),
-                strings_can_be_null=True,
-            ),
-        ) as reader:
+        spelled = [self.columns[name] for name in columns]
+        convert = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(spelled, pa.string()),
+            include_columns=spelled,
+            null_values=NULLS,
+            strings_can_be_null=True,
+        )
+        with self.dialect.open(self.path, convert) as reader:
             for block in reader:
-                yield from (block.slice(row, batch_rows) for row in range(0, block.num_rows, batch_rows))
+                plain = pa.RecordBatch.from_arrays(list(map(self.dialect.plain, block.columns)), names=list(columns))
+                yield from (plain.slice(row, batch_rows) for row in range(0, len(plain), batch_rows))
 
 
-def _open_csv(path: Path, delimiter: str) -> CsvSource:
-    with path.open("rb") as file:
-        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
-            raise ValueError(f"{path.name} is UTF-16 text; save it as UTF-8.")
-    with pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(delimiter=delimiter)) as reader:
-        return CsvSource(path, dict.fromkeys(distinct_names(reader.schema.names, path)), None, delimiter=delimiter)
+def _open_csv(path: Path, dialect: Dialect) -> CsvSource:
+    with dialect.open(path) as reader:
+        spelled = reader.schema.names
+    names = distinct_names([name.strip() for name in spelled], path)
+    return CsvSource(path, dict(zip(names, spelled, strict=True)), None, note=dialect.note, dialect=dialect)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +18,7 @@ from sparsact.datasets.sites import LetterString, Mutations, mutations, one_alph
 from sparsact.datasets.value_counts import MODULUS, RowNumbers, joined
 
 Digests = dict[str, int]  # of the rows that have each letter
+_SEQUENCE: Final = re.compile(r"[A-Za-z*-]+")
 LEAST_TEXTS: Final = 8  # different, of few that are taken for sequences
 
 
@@ -33,7 +36,9 @@ class WordSurvey:
     def __init__(self) -> None:
         self.letters, self.mutated = None, {}
         self.odd = ""
+        self.other = ""  # the first text that is neither
         self.several = False  # whether a text has two mutations
+        self.capital = False  # whether a mutation has a capital, as names such as s1a have not
         self.n_rows = 0
 
     def update(self, array: pa.Array, first_row: int, file: str, rows: RowNumbers) -> None:
@@ -49,6 +54,9 @@ class WordSurvey:
             self._see_mutations(texts, joined(halves))
         if begins or self.letters is not None:
             self._see_letters(texts, halves, array, first_row, file)
+        if not self.letters and self.mutated is None:
+            text = next((one for one in texts if not is_sequence(one) and mutations(one) is None), "")
+            self.other = f"{_place(array, text, first_row, file)} ({text!r})" if text else self.other
 
     def _see_mutations(self, texts: list[str], digests: list[int]) -> None:
         known: dict[int, Digests] = {site: dict(letters) for site, letters in (self.mutated or {}).items()}
@@ -58,6 +66,7 @@ class WordSurvey:
                 self.mutated = None
                 return
             self.several |= len(found) > 1
+            self.capital |= len(found) > 0 and not text.islower()
             for site, wild, new in found:
                 letters = known.setdefault(site, {wild: 0})
                 if (own := next(iter(letters))) != wild:
@@ -69,13 +78,14 @@ class WordSurvey:
         self, texts: list[str], halves: NDArray[np.float64], array: pa.Array, first_row: int, file: str
     ) -> None:
         length = len(self.letters) if self.letters else len(texts[0])
-        if not length or not all(re.fullmatch(r"[A-Za-z*-]+", text) for text in texts):
+        if not length or not all(map(is_sequence, texts)):
             self.letters = None
             return
         wrong = next((text for text in texts if len(text) != length), None)
         if wrong is not None:
-            row = first_row + next(i for i, text in enumerate(array.to_pylist()) if spelling(text) == wrong) + 1
-            self.odd = f"{file}row {row}: {wrong!r} has {len(wrong)} letters, and the rows before have {length}"
+            row = _place(array, wrong, first_row, file)
+            self.odd = f"{row}: {wrong!r} has {len(wrong)} letters, and the rows before have {length}"
+            self.other = f"{row} ({wrong!r})"
             self.letters = None
             return
         characters = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(-1, length)
@@ -142,7 +152,7 @@ class WordSurvey:
         Of few texts, which may be names of categories, lists of two mutations and strings that are an eighth or more of
         all combinations of their letters are taken for sequences.
         """
-        if self.mutated and (many or self.several or wild_type):
+        if self.mutated and ((many and self.capital) or self.several or wild_type):
             if self.odd:
                 raise ValueError(f"column {name!r}: {self.odd}; a site has one wild type.")
             letters = {site: "".join(one) for site, one in sorted(self.mutated.items())}
@@ -177,6 +187,7 @@ class WordSurvey:
         if state["mutated"] is not None:
             self.mutated = {int(site): _digests(letters) for site, letters in state["mutated"]}
         self.odd, self.several, self.n_rows = str(state["odd"]), bool(state["several"]), int(state["n_rows"])
+        self.other, self.capital = str(state.get("other", "")), bool(state.get("capital", True))  # not in older files
 
 
 def _spelled(letters: Digests) -> list[list[str]]:
@@ -188,22 +199,40 @@ def _digests(state: Sequence[Sequence[str]]) -> Digests:
     return {str(letter): int(digest) for letter, digest in state}
 
 
+def _place(array: pa.Array, text: str, first_row: int, file: str) -> str:
+    """The first row of a piece of a column that has a text, in words."""
+    return f"{file}row {first_row + list(map(spelling, array.to_pylist())).index(text) + 1}"
+
+
+def is_sequence(text: str) -> bool:
+    """Whether a text is letters, gaps and stops only."""
+    return bool(_SEQUENCE.fullmatch(text))
+
+
+def odd_rows(rows: Mapping[str, str], later: str, *, few: bool) -> str:
+    """Which of different texts keep a column from being sequences; empty unless 7 of 8 are of one length, or mutations.
+
+    ``rows`` names the first row of each text, ``later`` a row beyond them, with its text. ``few`` texts may be names of
+    categories unless they fill their grid.
+    """
+    lengths = Counter(len(text) for text in rows if is_sequence(text))
+    length, count = max(lengths.items(), key=itemgetter(1), default=(0, 0))
+    alike = [text for text in rows if len(text) == length and is_sequence(text)]
+    lists = [text for text in rows if (found := mutations(text)) is not None and not (found and text.islower())]
+    dense = count > 0 and is_dense([len({*one}) for one in zip(*alike, strict=True)], count)
+    what = f"have {length} letters"
+    if len(lists) > count:
+        alike, dense, what = lists, True, "are mutations such as A12V:G45D"
+    known = {*alike}
+    odd = [f"{row} ({text!r})" for text, row in rows.items() if text not in known] or [later] * bool(later)
+    if 8 * len(alike) < 7 * len(rows) or not odd or (few and not dense):
+        return ""
+    return f"{len(alike):,} different texts {what}; others are {listed(odd)}"
+
+
 def is_dense(sizes: Sequence[int], n_texts: int) -> bool:
     """Whether different texts are an eighth or more of all combinations of letters, ``sizes[i]`` of them at place i."""
     return sum(q > 1 for q in sizes) > 1 and n_texts >= max(LEAST_TEXTS, np.prod(sizes, dtype=float) / 8)
-
-
-def slip(texts: Collection[str], odd: str) -> str:
-    """Why texts are no sequences where all but an eighth of them would be; empty where they are plain categories."""
-    by_length = [[text for text in texts if len(text) == length] for length in {*map(len, texts)}]
-    most = max(by_length, key=len, default=[])
-    if (
-        not odd
-        or len(most) < 7 / 8 * len(texts)
-        or not is_dense([len({*one}) for one in zip(*most, strict=True)], len(most))
-    ):
-        return ""
-    return f"{odd}; a sequence needs a letter at each site in every row"
 
 
 def _check_mutations(name: str, mutated: dict[int, str], wild_type: str | None) -> None:

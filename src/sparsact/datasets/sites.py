@@ -14,25 +14,46 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.cell_values import refuse_missing, spelling, zero_one_digits
+from sparsact.datasets.cell_values import UnreadableError, refuse_missing, spelling, zero_one_digits
 
-WILD_TYPES: Final = {"", "WT", "_WT", "WILDTYPE", "WILD TYPE", "WILD-TYPE"}
 NUCLEOTIDES: Final = frozenset("ACGTUN*-")
-_MUTATION: Final = re.compile(r"([A-Z*])([1-9][0-9]*)([A-Z*-])")
-_BETWEEN: Final = re.compile(r"[:;,/+ ]+")
+_WILD_TYPE: Final = re.compile(r"(_?WT|_SY|WILD[ -]?TYPE|(P\.)?[(\[]?=[)\]]?)?", re.IGNORECASE)
+_MUTATION: Final = re.compile(r"([A-Z*])_?0*([1-9][0-9]*)_?([A-Z*=-])")
+_LIST: Final = re.compile(rf"{_MUTATION.pattern}(?:[:;,/+|_ ]+{_MUTATION.pattern})*")
+_PROTEIN: Final = re.compile(r"(?:[\w.]+:)?p\.[(\[]*([^()\[\]]+)[)\]]*")
+_RESIDUES: Final = (
+    "alaA argR asnN aspD cysC glnQ gluE glyG hisH ileI leuL lysK metM pheF proP serS thrT trpW tyrY valV "
+    "secU pylO ter* del-"
+)
+_LETTER_OF: Final = {word[:3]: word[3] for word in _RESIDUES.split()}
+_RESIDUE: Final = re.compile("|".join(_LETTER_OF), re.IGNORECASE)
 
 
 def mutations(text: str) -> list[tuple[int, str, str]] | None:
     """Site, letter of the wild type and new letter of each mutation of a text; None if it is no list of mutations.
 
-    >>> mutations("A12V:G45D"), mutations("WT"), mutations("red")
-    ([(12, 'A', 'V'), (45, 'G', 'D')], [], None)
+    Sites may have zeros before them, letters may be lower case; of HGVS [1]_ substitutions and deletions of a protein's
+    residues are read, and what leaves a residue as it is, as ``p.Met1=``, is no mutation.
+
+    References
+    ----------
+    .. [1] J. T. den Dunnen et al., "HGVS recommendations for the description of sequence variants", 2016.
+
+    Examples
+    --------
+    >>> mutations("A12V:G45D"), mutations("WT"), mutations("red"), mutations("p.[Met1Ala;Lys2=]")
+    ([(12, 'A', 'V'), (45, 'G', 'D')], [], None, [(1, 'M', 'A')])
     """
-    if text.upper() in WILD_TYPES:
+    if _WILD_TYPE.fullmatch(text):
         return []
-    found = [_MUTATION.fullmatch(word) for word in _BETWEEN.split(text)]
-    read = [(int(one[2]), one[1], one[3]) for one in found if one]
-    return read if len(read) == len(found) == len({site for site, *_ in read}) else None
+    if protein := _PROTEIN.fullmatch(text):
+        text = _RESIDUE.sub(lambda found: _LETTER_OF[found[0].lower()], protein[1])
+    if not _LIST.fullmatch(text := text.upper()):
+        return None
+    found = _MUTATION.findall(text)
+    read = {int(site): (wild, new) for wild, site, new in found}
+    known = [(site, wild, new) for site, (wild, new) in read.items() if new not in ("=", wild)]
+    return known if len(read) == len(found) else None
 
 
 def one_alphabet(letters: Collection[str]) -> dict[int, str]:
@@ -118,22 +139,26 @@ class BitString:
     def _check_texts(self, array: pa.Array, first_row: int) -> None:
         """Refuse what is no string of the bits that there are."""
         shortest = 1 if self.padded else self.length
-        for row, text in enumerate(map(str, array.to_pylist())):
-            if not shortest <= len(text) <= self.length or set(text) - {"0", "1"}:
-                raise ValueError(
-                    f"column {self.name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not a string of "
-                    f"{self.length} bits, as the table that was learned from had."
-                )
+        why = f"is not a string of {self.length} bits, as the table that was learned from had."
+        reasons = {
+            row: f"{array[row].as_py()!r} {why}"
+            for row, text in enumerate(map(str, array.to_pylist()))
+            if not shortest <= len(text) <= self.length or set(text) - {"0", "1"}
+        }
+        if reasons:
+            raise UnreadableError(self.name, first_row, reasons)
 
     def _check_pattern(self, bits: NDArray[np.uint8], own: NDArray[np.uint8], first_row: int) -> None:
         """Raise if a place that never varied in the learned rows holds another bit."""
         other = (bits + ord("0") != own) & (own != ord("."))
         if other.any():
-            row, place = (int(i) for i in np.argwhere(other)[0])
-            raise ValueError(
-                f"column {self.name!r}, row {first_row + row + 1}: bit {bits[row, place]} at place {place}, where "
-                f"every row of the table that was learned from has {self.pattern[place]}; its effect is not known."
-            )
+            why = "where every row of the table that was learned from has"
+            told = "its effect is not known."
+            reasons = {
+                int(row): f"bit {bits[row, place]} at place {place}, {why} {self.pattern[place]}; {told}"
+                for row, place in reversed(np.argwhere(other))
+            }
+            raise UnreadableError(self.name, first_row, reasons)
 
 
 @dataclass(frozen=True)
@@ -163,30 +188,28 @@ class LetterString:
         """Bits of a piece of the column, shape (m, bits)."""
         refuse_missing(array, self.name, first_row)
         texts = list(map(spelling, array.to_pylist()))
-        for row, text in enumerate(texts):
-            if len(text) != len(self.letters):
-                raise ValueError(
-                    f"column {self.name!r}, row {first_row + row + 1}: {text!r} has {len(text)} letters, and the table "
-                    f"that was learned from has {len(self.letters)}."
-                )
+        why = f"letters, and the table that was learned from has {len(self.letters)}."
+        reasons = {
+            row: f"{text!r} has {len(text)} {why}" for row, text in enumerate(texts) if len(text) != len(self.letters)
+        }
+        if reasons:
+            raise UnreadableError(self.name, first_row, reasons)
         if strange := set("".join(texts)).difference(*self.letters):
             meant = one_alphabet(set("".join(self.letters)))
             texts = [
                 text.translate({ord(one): meant[ord(one)] for one in strange if ord(one) in meant}) for text in texts
             ]
-        characters = np.array(texts, dtype=f"U{len(self.letters)}").view("U1").reshape(len(texts), -1)
+        characters = np.array(texts, dtype=f"U{len(self.letters)}").view("U1").reshape(len(texts), len(self.letters))
         pieces = [np.empty((len(texts), 0), dtype=np.uint8)]
         for i, letters in enumerate(self.letters):
             same = characters[:, i, None] == np.array(list(letters))
-            unknown = ~same.any(axis=1)
-            if unknown.any():
-                row = int(np.argmax(unknown))
-                raise ValueError(
-                    f"column {self.name!r}, row {first_row + row + 1}: letter {str(characters[row, i])!r} of "
-                    f"{texts[row]!r} at place {i} is not among the letters of the training table ({letters})."
-                )
+            why = f"at place {i} is not among the letters of the training table ({letters})."
+            for row in np.flatnonzero(~same.any(axis=1)).tolist():
+                reasons.setdefault(row, f"letter {str(characters[row, i])!r} of {texts[row]!r} {why}")
             if len(letters) > 1:
                 pieces.append(bits_of_letters(same.argmax(axis=1), letters))
+        if reasons:
+            raise UnreadableError(self.name, first_row, reasons)
         return np.concatenate(pieces, axis=1)
 
 
@@ -228,18 +251,21 @@ class Mutations:
         place = {site: i for i, site in enumerate(self.by_site)}
         codes = np.zeros((len(encoded.dictionary), len(place)), dtype=np.intp)
         indices = encoded.indices.to_numpy()
+        reasons: dict[int, str] = {}
         for group, text in enumerate(map(spelling, encoded.dictionary.to_pylist())):
             found = mutations(text)
             known = found is not None and all(
                 self.by_site.get(site, " ")[0] == wild and new in self.by_site[site] for site, wild, new in found
             )
             if not known or found is None:
-                row = first_row + int(np.argmax(indices == group)) + 1
                 fact = "is no list of mutations such as A12V:G45D" if found is None else "has a mutation that is not"
                 fact += "" if found is None else " among the mutations of the training table"
-                raise ValueError(f"column {self.name!r}, row {row}: {text!r} {fact}.")
+                reasons |= dict.fromkeys(np.flatnonzero(indices == group).tolist(), f"{text!r} {fact}.")
+                continue
             for site, _, new in found:
                 codes[group, place[site]] = self.by_site[site].index(new)
+        if reasons:
+            raise UnreadableError(self.name, first_row, reasons)
         pieces = [
             np.equal(column[:, None], np.arange(1, len(letters)))
             for column, letters in zip(codes.T, self.by_site.values(), strict=True)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from sparsact.datasets.cell_values import as_number
+from sparsact.datasets.dialect import Dialect
 from sparsact.datasets.readers import DAMAGE, ArrowSource, ParquetSource, Source, one_line, open_frame, open_source
 
 Paths = str | Path | Sequence[str | Path]
@@ -48,8 +49,11 @@ class Parts:
     lengths: list[int | None]
 
     @classmethod
-    def open(cls, data: Data) -> Parts:
-        """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory."""
+    def open(cls, data: Data, dialect: Dialect = Dialect()) -> Parts:  # noqa: B008 - frozen
+        """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory.
+
+        ``dialect`` is that of text files.
+        """
         if isinstance(data, Parts):
             return data
         if not is_paths(data):
@@ -59,7 +63,7 @@ class Parts:
         stamps = tuple(Stamp.of(path) if path.is_file() else Stamp(0, 0) for path in found)
         sources: list[Source] = []
         for path in found:
-            sources.append(open_source(path))
+            sources.append(open_source(path, dialect))
             _agree(sources[0], sources[-1])
         return cls(tuple(sources), stamps, [source.n_rows for source in sources])
 
@@ -306,7 +310,7 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
     if all(as_number(column) is not None for column in names):
         return f"; its first row holds numbers ({', '.join(names[:3])}, ...) where names are due: add a row of names."
     if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-        return f"; its only column is {names[0]!r}: separate columns by commas, or by tabs in a file named .tsv."
+        return f"; its only column is {names[0]!r}: name what separates columns, such as --separator ';'."
     nearest = get_close_matches(name, names, n=3, cutoff=0.5)
     if nearest:
         return f"; did you mean {' or '.join(map(repr, nearest))}?"

@@ -13,7 +13,6 @@ from sparsact.datasets.cell_values import listed
 from sparsact.datasets.column_survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, UnfitError
 from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real
 from sparsact.datasets.repeated_columns import aliases, column_notes, without_constants
-from sparsact.datasets.sequences import slip
 from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_files import Data, Parts, PlacedRows, did_you_mean, resolve
 from sparsact.datasets.targets import TargetSurvey
@@ -150,7 +149,7 @@ class TableSurvey:
         if self.surveys[0].wild_type is not None and not any(
             isinstance(one, LetterString | Mutations) for one in columns
         ):
-            odd = [f"column {one.name!r}, {why}" for one in self.surveys if (why := slip(one.seen, one.words.odd))]
+            odd = [f"column {one.name!r}: {why}" for one in self.surveys if (why := one.odd_rows())]
             why = odd[0] if odd else "leave it out"
             raise ValueError(f"a wild type is given, and no column holds sequences or mutations; {why}.")
         surveys = [survey for survey in self.surveys if survey.name not in left_out]
@@ -165,14 +164,15 @@ class TableSurvey:
         useless = len(constant) == len(columns)
         gone = {*(() if useless else constant), *(alias.name for alias in repeated)}
         kept = tuple(column for several in found for column in several if column.name not in gone)
-        notes = [f"left out, since it{error.fact}: {listed([name])}." for name, error in left_out.items()]
+        notes = [note for answer in self.answers for note in answer.notes]
+        notes += [f"left out, since it{error.fact}: {listed([name])}." for name, error in left_out.items()]
         if repeated:
             notes.append(
                 f"left out, since other columns hold the same or its opposite: {listed(list(map(str, repeated)))}."
             )
         notes += column_notes([column for column in kept if column.name not in alone], self.surveys[0].domain)
         names = {column.name for column in kept if isinstance(column, OneHot)}
-        slips = ((one.name, slip(one.seen, one.words.odd)) for one in self.surveys if one.name in names)
+        slips = ((one.name, one.odd_rows()) for one in self.surveys if one.name in names)
         notes += [f"{name} is not read as sequences: {why}." for name, why in slips if why]
         for column, survey in zip(columns, surveys, strict=True):
             if column in kept and isinstance(column, LetterString | Mutations):
@@ -204,7 +204,7 @@ class TableSurvey:
     def _why_none(self, unfit: Sequence[UnfitError]) -> str:
         """Why no column is fit, by the first of them."""
         survey = next(survey for survey in self.surveys if survey.name == unfit[0].name)
-        if survey.words.odd:
+        if survey.words.odd and not survey.odd_rows(few=False):
             return f"column {survey.name!r}, {survey.words.odd}; a sequence needs a letter at each site in every row."
         if not survey.letters or not isinstance(unfit[0], IdentifierError):
             return str(unfit[0])

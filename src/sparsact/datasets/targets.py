@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import (
+    DASHES,
     as_number,
+    at_limits,
     identities,
     in_order,
     is_infinite,
@@ -35,25 +38,32 @@ class TargetSurvey:
     low: float = np.inf
     high: float = -np.inf
     classes: set[str] = field(default_factory=set)  # as spelled
-    numeric: bool | None = None  # decided by the first row
+    numeric: bool | None = None  # decided by the first row that is no limit such as <5, which may be a class too
+    n_limits: int = 0  # values such as <2.5, which are read as 2.5
+    floor: float = -np.inf  # the largest limit from below, and the smallest from above
+    ceiling: float = np.inf
     dtype: str = "str"  # of numbers and booleans
 
     def update(self, array: pa.Array, first_row: int) -> None:
         """Add the next piece of the column."""
-        refuse_missing(array, self.name, first_row)
+        refuse_missing(array, self.name, first_row, "fill it in, or leave such rows out with --drop-missing")
         if not len(array):
             return
-        if self.numeric is None:
-            text = spelling(array[0].as_py())
-            number = self.task == "regression" or as_number(text) is not None or is_infinite(text)
-            self.numeric = self.task != "classification" and number
+        plain = at_limits(array)
+        if self.task != "auto":
+            self.numeric = self.task == "regression"
+        elif self.numeric is None and len(measured := array.filter(pc.equal(array, plain))):
+            text = spelling(measured[0].as_py())
+            self.numeric = as_number(text) is not None or is_infinite(text)
         if not is_text(array.type):
             own = np.dtype(array.type.to_pandas_dtype())
             self.dtype = str(own if self.dtype == "str" else np.promote_types(self.dtype, own))
-        if self.numeric:
-            values = numbers(array, self.name, first_row)
+        if self.numeric is not False:
+            values = numbers(plain, self.name, first_row)
+            if is_text(array.type):
+                self._see_limits(array, values)
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
-        else:
+        if not self.numeric:
             for text in texts_of(pc.unique(array)):
                 self.classes.add(text)
                 if len(self.classes) > MAX_CATEGORIES:
@@ -63,6 +73,21 @@ class TargetSurvey:
                         "choose a target with fewer, or --task regression if it is a number."
                     )
 
+    def _see_limits(self, array: pa.Array, values: NDArray[np.float64]) -> None:
+        below, above = (np.asarray(pc.match_substring_regex(array, marks)) for marks in ("^[<≤]", "^[>≥]"))
+        self.n_limits += int((below | above).sum())
+        self.floor = float(values[below].max(initial=self.floor))
+        self.ceiling = float(values[above].min(initial=self.ceiling))
+
+    @property
+    def notes(self) -> list[str]:
+        """A sentence about values that are limits, if there are any."""
+        ends = ",".join(f"{end:g}" if np.isfinite(end) else "" for end in (self.floor, self.ceiling))
+        first = f"<{self.floor:g}" if np.isfinite(self.floor) else f">{self.ceiling:g}"
+        fact = f"{self.name}: {self.n_limits:,} values such as '{first}' are read as the limit that they name"
+        remedy = f"with --censor {ends} a measurement model takes it for an end of the measurement"
+        return [f"{fact}; {remedy}."] * bool(self.numeric and self.n_limits)
+
     def state(self) -> dict[str, Any]:
         """All that was seen, as JSON spells it."""
         return {
@@ -71,6 +96,7 @@ class TargetSurvey:
             "classes": sorted(self.classes),
             "numeric": self.numeric,
             "dtype": self.dtype,
+            "limits": [self.n_limits, float.hex(self.floor), float.hex(self.ceiling)],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -78,6 +104,8 @@ class TargetSurvey:
         self.low, self.high = float.fromhex(state["low"]), float.fromhex(state["high"])
         self.classes, self.numeric = set(state["classes"]), state["numeric"]
         self.dtype = str(state.get("dtype", "str"))  # files of earlier versions have none
+        n_limits, *ends = state.get("limits", (0, "-inf", "inf"))  # nor these
+        self.n_limits, (self.floor, self.ceiling) = n_limits, map(float.fromhex, ends)
 
     def column(self) -> Real | Classes:
         """The kind of target; a constant one is refused."""
@@ -100,7 +128,9 @@ class TargetSurvey:
         odd = sorted(text for text in self.classes if not is_numeric((text,)))
         slips = 2 * len(odd) <= len(self.classes) or all(map(is_written_amount, odd))
         if self.task == "auto" and odd and slips and len(self.classes) > 2:
+            remedy = "write numbers with a decimal point (or see --decimal), without separators and units"
+            remedy = "leave out rows of missing values with --drop-missing" if odd[0] in DASHES else remedy
             raise ValueError(
                 f"target {self.name!r} holds {odd[0]!r}, which is not a finite number, as other values are or seem to "
-                "be; write numbers with a decimal point, without separators and units, or choose --task classification."
+                f"be; {remedy}, or choose --task classification."
             )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Bit, Encoding, OneHot, Points, Real
+from sparsact.datasets.cell_values import UnreadableError
+from sparsact.datasets.columns import Bit, Column, Encoding, OneHot, Points, Real
 from sparsact.datasets.sites import BitString
+from sparsact.datasets.table_files import PlacedRows
 from sparsact.datasets.table_summary import MOST_BITS, TableDesign
 
 NAMED: Final = 4  # pairs in a note
@@ -17,6 +21,28 @@ LARGEST_CUBE: Final = 24  # columns: a table can hold most of their combinations
 FEWEST_POINTS: Final = 30  # for a normal approximation
 LEAST_COVERAGE: Final = 0.002  # of all points: below it rows are only a sample
 CHANCE: Final = 0.001  # of a note on a table that misses combinations at random
+
+
+def readable_points(encoding: Encoding, rows: PlacedRows) -> tuple[Points, dict[int, str]]:
+    """X of the rows that can be read, and by the place of each other row why not, such as a letter never seen."""
+    reasons: dict[int, str] = {}
+    places = np.arange(len(rows))
+    while True:
+        try:
+            return encoding.points(rows), reasons
+        except UnreadableError:
+            found = {place: why for column in encoding.columns for place, why in _unreadable(column, rows).items()}
+        reasons |= {int(places[place]): why for place, why in found.items()}
+        kept = np.delete(np.arange(len(rows)), list(found))
+        rows, places = replace(rows, columns=rows.columns.take(pa.array(kept))), places[kept]
+
+
+def _unreadable(column: Column, rows: PlacedRows) -> dict[int, str]:
+    try:
+        column.encode(rows.columns.column(column.name), rows.row)
+    except UnreadableError as error:
+        return {place: f"{column.name}: {why}" for place, why in error.reasons.items()}
+    return {}
 
 
 def bits_of(encoding: Encoding, X: Points) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.complete_rows import complete_rows
+from sparsact.datasets.dialect import Dialect
 from sparsact.datasets.table_files import Data, Parts, is_paths
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import survey_of, survey_table, with_options
@@ -50,6 +51,8 @@ def fit_table(
     random_state: int = 0,
     held_out_rows: bool = False,
     explain: bool = True,
+    separator: str = "auto",
+    decimal: Literal["auto", ".", ","] = "auto",
     cluster: str | Client | None = None,
     resume: str | Path | Checkpoint | None = None,
     keep_every: float = 60.0,
@@ -60,16 +63,18 @@ def fit_table(
     The table is read in batches, so it may be larger than memory. Bit strings such as ``0010110`` expand into their
     bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are standardised.
     Texts of one length such as ``ACDE`` are one site a letter, lists of mutations such as ``A12V:G45D`` one site each;
-    both cases of a letter are one. Numbers of digits 0 and 1 only are bit strings that lost their leading zeros.
+    both cases of a letter are one, and mutations may be spelled as in HGVS (``p.[Met1Ala;Lys2Asp]``). Numbers of digits
+    0 and 1 only are bit strings that lost their leading zeros. A target such as ``<2.5`` is read as its limit.
     Identifiers and columns that repeat others are left out. ``sparsact fit`` is this function for a shell.
 
     Parameters
     ----------
     data : path, sequence of paths, DataFrame or pyarrow.Table
-        ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet``, ``.feather``, ``.arrow`` or ``.npz`` files; several, or
-        patterns such as ``"parts/*.parquet"``, are one table (see :func:`sparsact.datasets.files`). Or a table in
-        memory: a pandas or polars DataFrame (the index of pandas is no column), an Arrow table, or what exports an
-        Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into memory.
+        ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` (or ``.pq``), ``.feather``, ``.arrow`` or ``.npz`` files;
+        several, or patterns such as ``"parts/*.parquet"``, are one table (see :func:`sparsact.datasets.files`). Or a
+        table in memory: a pandas or polars DataFrame (the index of pandas is no column), an Arrow table, or what
+        exports an Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into
+        memory.
     target : str or sequence of str
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
     model : {"auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"}
@@ -115,6 +120,7 @@ def fit_table(
         Column of standard deviations of the measurements, in place of ``weights``: these are ``1 / sigma**2``.
     drop_missing : bool
         Leave out rows that lack a value of any column that is looked at, with a note, rather than refuse the table.
+        In columns of numbers ``-``, ``n.d.``, ``#DIV/0!`` and the like stand for what is missing.
     log_target : bool
         Learn the natural logarithm of the targets, which must be positive; predictions are brought back, so that they
         are medians. Suits targets whose errors are relative, such as run times.
@@ -137,6 +143,12 @@ def fit_table(
         made of, with ``explain=False`` too.
     explain : bool
         Find terms, intervals, influences and the layout of hash tables; False fits and scores only.
+    separator : str
+        Of text files: the character between columns. ``"auto"``: the comma of a ``.csv`` file or the tab of others,
+        unless the first rows agree on another of these, ``;`` and ``|``.
+    decimal : {"auto", ".", ","}
+        Of text files: the mark of decimals. ``"auto"`` goes by the numbers of the first rows, and a note tells what
+        commas were taken for.
     cluster : str or dask.distributed.Client, optional
         Workers that sum up the files, one each at a time: ``"local:4"`` starts four processes, ``"tcp://host:port"`` is
         a scheduler that runs. The model is the same. Needs the extra ``dask``.
@@ -192,14 +204,17 @@ def fit_table(
     ('a × d', -2.0)
     """
     options = FitOptions.of(locals())
-    parts = Parts.open(data)
+    dialect = Dialect(separator, decimal)
+    parts = Parts.open(data, dialect)
+    told = list(dict.fromkeys(source.note for source in parts.sources if source.note))
     if cluster is not None:
         parts.files("`cluster`")
-    survey, note = survey_of(parts, options, encoding), ""
+    survey = survey_of(parts, options, encoding)
     if drop_missing:
         features = () if encoding is None else encoding.source_columns
         names = dict.fromkeys([*(one.name for one in survey.everything), *features, *options.row_columns])
         parts, note = complete_rows(parts, list(names), options.target)
+        told += [note] * bool(note)
         survey = replace(survey, parts=parts)
     checkpoint = resume if isinstance(resume, Checkpoint) else Checkpoint.at(resume, keep_every)
     stages = Stages(progress)
@@ -217,11 +232,13 @@ def fit_table(
         else:
             with stages.stage("reading", parts.n_rows) as on_rows:
                 table = survey_table(survey, on_rows, checkpoint)
-        table = with_options(table, options, note)
+        table = with_options(table, options, told)
         from sparsact.fit.fit import FitSteps
         from sparsact.fit.scored_table import open_test, score_table  # load slowly; what was wrong so far is reported
 
-        tested = None if test is None else open_test(test, table.encoding, drop_missing=drop_missing)
+        tested = None
+        if test is not None:
+            tested = open_test(Parts.open(test, dialect), table.encoding, drop_missing=drop_missing)
 
         call = options.call(_named(data), None if test is None else _named(test))
         result = FitSteps(table, options, stages, checkpoint, RowColumns.of(parts, options)).result(parts.name, call)

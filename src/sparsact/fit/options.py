@@ -54,6 +54,8 @@ class FitOptions:
     random_state: int = 0
     held_out_rows: bool = False
     explain: bool = True
+    separator: str = "auto"
+    decimal: str = "auto"
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:

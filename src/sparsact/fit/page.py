@@ -90,7 +90,7 @@ def _prediction(result: FitResult, target: TargetResult, prefix: str) -> list[Di
     if target.predicted is not None:
         note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
         drawn.append(residuals_chart.display(target, prefix=prefix, note=note))
-    if result.test is not None:
+    if result.test is not None and result.test.targets:
         tested = next(one for one in result.test.targets if one.name == target.name)
         note = f"The {result.test.n_rows:,} rows of {result.test.name}, a table of its own: R² {tested.r2}."
         drawn.append(residuals_chart.display(tested, prefix=f"{prefix}test-", note=note))

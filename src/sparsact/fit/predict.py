@@ -7,13 +7,15 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, encoded_table
 from sparsact.datasets.columns import Classes
+from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_files import Data, Parts, resolve
 from sparsact.datasets.table_stream import BATCH_ROWS, Table
-from sparsact.datasets.unseen_rows import outside
+from sparsact.datasets.unseen_rows import outside, readable_points
 from sparsact.fit.result import FitResult
 from sparsact.fit.table_model import TableModel, brought_back
 from sparsact.validation.parameters import checked_probability
@@ -46,15 +48,16 @@ def predict_table(
     Returns
     -------
     table : pyarrow.Table
-        The column that names the rows, a column for each target, for targets of numbers ``<target>_low`` and
-        ``<target>_high``, and ``outside``: why a row lies outside of the rows that were learned from, as two values
-        never occurred together there, or a number is beyond its range; empty for other rows, and null of a model of
-        an earlier version, which does not know. ``to_pandas()`` makes it a frame.
+        The column that names the rows, columns of sequences, a column for each target, for targets of numbers
+        ``<target>_low`` and ``<target>_high``, and ``outside``: why a row lies outside of the rows that were learned
+        from, as two values never occurred together there, or a number is beyond its range; empty for other rows, and
+        null of a model of an earlier version, which does not know. A row with a letter that was never seen, or
+        without a value, has null for its predictions, and ``outside`` says why. ``to_pandas()`` makes it a frame.
 
     Raises
     ------
     ValueError
-        If a column is missing, or a value was not seen where only known values have a meaning.
+        If a column is missing.
 
     Notes
     -----
@@ -95,22 +98,23 @@ def predicted_pieces(model: object, table: Table, id_column: str | None, confide
             yield pa.table({name: column.slice(0, 0) for name, column in names.items()} | head)
             begun = True
         with batch:
-            X = encoding.points(batch)
-        yield pa.table(names | _predicted(learned, X, confidence))
+            X, reasons = readable_points(encoding, batch)
+        predicted = _predicted(learned, X, confidence)
+        yield pa.table(names | (_with_reasons(predicted, reasons, len(batch), encoding) if reasons else predicted))
     if not begun:
         yield pa.table({name: pa.array([], pa.string()) for name in named} | head)
 
 
 def _row_names(encoding: Encoding, parts: Parts, id_column: str | None) -> list[str]:
-    """The column that names the rows, if there is one."""
+    """The column that names the rows, if there is one, and columns of sequences."""
     own = {*encoding.target_names, _free(OUTSIDE, encoding)}
     own |= {_free(f"{name}_{end}", encoding) for name in encoding.target_names for end in ("low", "high")}
+    sequences = [one.name for one in encoding.columns if isinstance(one, LetterString | Mutations | BitString)]
     if id_column is None:
-        return [name for name in parts.names if name not in own and name not in encoding.source_columns][:1]
-    found = resolve([id_column], parts.names, "column")
-    if own & set(found):
+        found = [name for name in parts.names if name not in own and name not in encoding.source_columns][:1]
+    elif own & {*(found := resolve([id_column], parts.names, "column"))}:
         raise ValueError(f"column {id_column!r} cannot name the rows, since predictions are written under that name.")
-    return found
+    return list(dict.fromkeys([*found, *(name for name in sequences if name not in own)]))
 
 
 def _predicted(learned: TableModel, X: NDArray[Any], confidence: float) -> dict[str, pa.Array]:
@@ -129,6 +133,18 @@ def _predicted(learned: TableModel, X: NDArray[Any], confidence: float) -> dict[
                 columns[_free(f"{name}_{end}", encoding)] = pa.array(own, pa.float64(), mask=unknown)
     doubts = [None] * len(X) if encoding.design is None else outside(encoding, encoding.design, X)
     return columns | {_free(OUTSIDE, encoding): pa.array(doubts, pa.string())}
+
+
+def _with_reasons(
+    columns: dict[str, pa.Array], reasons: dict[int, str], n_rows: int, encoding: Encoding
+) -> dict[str, pa.Array]:
+    """Columns of all rows: null where a row could not be read, but for the reason."""
+    places = np.full(n_rows, -1)
+    places[np.delete(np.arange(n_rows), list(reasons))] = np.arange(n_rows - len(reasons))
+    whole = {name: column.take(pa.array(places, mask=places < 0)) for name, column in columns.items()}
+    outside_name = _free(OUTSIDE, encoding)
+    told = pa.array([reasons.get(row) for row in range(n_rows)], pa.string())
+    return whole | {outside_name: pc.coalesce(whole[outside_name], told)}
 
 
 def _free(name: str, encoding: Encoding) -> str:

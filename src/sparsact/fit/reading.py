@@ -53,9 +53,9 @@ def survey_table(survey: TableSurvey, on_rows: StageProgress, checkpoint: Checkp
     return Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
 
 
-def with_options(table: Table, options: FitOptions, note: str) -> Table:
-    """The table with logarithms of its targets if requested, and notes of what was done to its rows."""
-    encoding, notes = table.encoding, [note] if note else []
+def with_options(table: Table, options: FitOptions, told: Sequence[str]) -> Table:
+    """The table with logarithms of its targets if requested, and notes: what was told of its rows, and what is done."""
+    encoding, notes = table.encoding, list(told)
     if (options.weighted or options.log_target) and isinstance(encoding.targets[0], Classes):
         name = encoding.target_names[0]
         raise ValueError(f"target {name!r} holds classes; weights, sigma and log_target are for targets of numbers.")

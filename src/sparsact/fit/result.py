@@ -259,7 +259,7 @@ class FitResult:
         of_bits = " of bits" if self.domain == "cube" else ""
         lines = [found["verdict"], f"{self.n_rows:,} rows, {len(found['columns'])} columns{of_bits}"]
         lines += self.more_scores
-        lines += [f"note: {note}" for note in found["notes"]]
+        lines += [f"note: {' '.join(note.splitlines())}" for note in found["notes"]]
         lines.append(f"chosen: {self.choices.name}, because {found['why']}")
         if found["degree"] is not None:
             penalty = f"{found['penalty']} penalty {found['alpha']:g}"

@@ -14,6 +14,7 @@ from sparsact.datasets import Encoding, Table, encoded_table
 from sparsact.datasets.columns import Classes, LogReal
 from sparsact.datasets.complete_rows import complete_rows
 from sparsact.datasets.table_files import Data
+from sparsact.datasets.unseen_rows import readable_points
 from sparsact.fit.scores import Score
 from sparsact.fit.table_model import TableModel, brought_back, class_numbers
 
@@ -38,28 +39,35 @@ class ScoredTarget:
 
 @dataclass(frozen=True)
 class ScoredTable:
-    """How well the rows of another table are predicted: targets of numbers, or the accuracy of classes."""
+    """How well the rows of another table are predicted: targets of numbers, or the accuracy of classes.
+
+    ``left_out`` says how many rows could not be read, and why not the first of them.
+    """
 
     name: str
     n_rows: int
     targets: tuple[ScoredTarget, ...] = ()
     accuracy: Score | None = None
+    left_out: str = ""
 
     @property
     def lines(self) -> list[str]:
         """The scores, for a person."""
+        last = [f"left out of that score: {self.left_out}"] * bool(self.left_out)
         if self.accuracy is not None:
-            return [f"on {self.name} ({self.n_rows:,} rows): accuracy {self.accuracy}"]
+            return [f"on {self.name} ({self.n_rows:,} rows): accuracy {self.accuracy}", *last]
+        if not self.targets:
+            return [f"no score on {self.name}, since {self.n_rows} of its rows can be read, and scores need 2", *last]
         return [
             f"on {self.name} ({self.n_rows:,} rows): R² {target.r2}{f' for {target.name}' * (len(self.targets) > 1)}, "
             f"root mean squared error {target.rmse:.4g}"
             + ("" if target.relative_error is None else f", mean relative error {target.relative_error:.2%}")
             for target in self.targets
-        ]
+        ] + last
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it; intervals are of 95 %."""
-        found: dict[str, Any] = {"table": self.name, "rows": self.n_rows}
+        found: dict[str, Any] = {"table": self.name, "rows": self.n_rows, "left_out": self.left_out}
         if self.accuracy is not None:
             return found | {"accuracy": self.accuracy.value, "low": self.accuracy.low, "high": self.accuracy.high}
         return found | {
@@ -87,15 +95,26 @@ def score_table(model: object, table: Table) -> ScoredTable:
     """Score a model on a table in the encoding of the fit."""
     encoding = table.encoding
     learned = TableModel(model, encoding)
-    pairs = [(y.reshape(len(y), -1), learned.values(X)) for X, y in table.batches()]
-    if sum(len(y) for y, _ in pairs) < 2:
+    pairs, reasons = [], dict[int, str]()
+    for batch in table.parts.batches([*encoding.source_columns, *encoding.target_names], table.batch_rows):
+        with batch:
+            y, (X, unread) = encoding.answers(batch), readable_points(encoding, batch)
+        pairs.append((np.delete(y.reshape(len(y), -1), list(unread), axis=0), learned.values(X)))
+        reasons |= {batch.overall + place + 1: why for place, why in unread.items()}
+    if sum(len(y) for y, _ in pairs) + len(reasons) < 2:
         raise ValueError(f"{table.parts.name} has fewer than 2 rows; scores need more.")
     actual, found = (np.concatenate(each) for each in zip(*pairs, strict=True))
     name, n_rows = table.parts.name, len(actual)
+    n_all = n_rows + len(reasons)
+    left_out = f"{len(reasons):,} of {n_all:,} rows; row {min(reasons)}, {reasons[min(reasons)]}" if reasons else ""
+    if n_rows < 2:
+        return ScoredTable(name, n_rows, left_out=left_out)
     if isinstance(encoding.targets[0], Classes):
         n_right = int((class_numbers(found) == actual[:, 0]).sum())
         ends = binomtest(n_right, n_rows).proportion_ci(method="wilson")
-        return ScoredTable(name, n_rows, accuracy=Score(n_right / n_rows, float(ends.low), float(ends.high)))
+        return ScoredTable(
+            name, n_rows, accuracy=Score(n_right / n_rows, float(ends.low), float(ends.high)), left_out=left_out
+        )
     actual_then, found_then = brought_back(encoding, actual), brought_back(encoding, found)
     targets = []
     for i, target in enumerate(encoding.targets):
@@ -107,7 +126,7 @@ def score_table(model: object, table: Table) -> ScoredTable:
         rmse = float(np.sqrt(((actual_then[:, i] - found_then[:, i]) ** 2).mean()))
         r2 = r2_score(actual[:, i], found[:, i])
         targets.append(ScoredTarget(target.name, r2, rmse, relative, actual[:, i], found[:, i]))
-    return ScoredTable(name, n_rows, tuple(targets))
+    return ScoredTable(name, n_rows, tuple(targets), left_out=left_out)
 
 
 def r2_score(actual: NDArray[np.float64], predicted: NDArray[np.float64]) -> Score:

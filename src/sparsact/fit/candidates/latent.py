@@ -102,7 +102,14 @@ def is_possible(table: Table) -> bool:
 
 
 def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[str, ...]:
-    """A note for each bound at which many rows of a target are pinned."""
+    """A note for each bound at which many rows of a target are pinned, or beyond which some are."""
+    if isinstance(options.censor, tuple) and is_possible(table):
+        y = sample.rows()[1].ravel()
+        share = np.mean(y != _within(y, options.censor))
+        told = f"{share:.1%} of the rows have {table.encoding.target_names[0]!r} beyond the bounds of censor"
+        return (f"{told}, and count as at them: all that is known is that the truth lies there or beyond.",) * bool(
+            share
+        )
     if options.censor != "auto" or not all(isinstance(target, Real) for target in table.encoding.targets):
         return ()
     answers = sample.rows()[1].reshape(len(sample.rows()[1]), -1)
@@ -124,6 +131,7 @@ def fitted_latent(run: FitRun, regressor: type[LatentRegressor]) -> Fit:
     """
     options, (X, y, folds) = run.options, run.sample.at_most(CandidateKind.most_rows)
     X = X.astype(bool)  # bits, even where all are 1
+    bounded = _within(y, options.censor) if isinstance(options.censor, tuple) else y
     by_tail = options.model == "auto" and not options.asks_for_measurement and has_long_tail(y)
     few = not by_tail and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
     kinds = ("low-degree", "gp") if few else ("low-degree",)
@@ -136,15 +144,15 @@ def fitted_latent(run: FitRun, regressor: type[LatentRegressor]) -> Fit:
     found: list[Fit] = []
     with run.stages.stage("fitting measurement models", len(kinds) * (options.folds + 1) * len(X)) as on_rows:
         for kind in kinds:
-            whole = regressor(kind, **settings).fit(X, y)
+            whole = regressor(kind, **settings).fit(X, bounded)
             on_rows(len(X))
 
             def without(fold: int, kind: str = kind, whole: LatentRegressor = whole) -> LatentRegressor:
                 rows = folds != fold
                 # What all rows chose holds for every fold; a choice of its own doubled the time.
                 chosen = {"link": whole.link_, "degree": whole.degree_}
-                bounds = {"censoring": _reached(whole.censoring_, y[rows])}
-                model = regressor(kind, **settings | chosen | bounds).fit(X[rows], y[rows])
+                bounds = {"censoring": _reached(whole.censoring_, bounded[rows])}
+                model = regressor(kind, **settings | chosen | bounds).fit(X[rows], bounded[rows])
                 on_rows(len(X))
                 return model
 
@@ -152,6 +160,11 @@ def fitted_latent(run: FitRun, regressor: type[LatentRegressor]) -> Fit:
     polynomial, *processes = found
     better = [process for process in processes if SAME * (1 - process.mean_r2) < 1 - polynomial.mean_r2]
     return better[0] if better else polynomial
+
+
+def _within(y: NDArray[np.float64], bounds: tuple[float | None, float | None]) -> NDArray[np.float64]:
+    lower, upper = bounds
+    return np.clip(y, -np.inf if lower is None else lower, np.inf if upper is None else upper)
 
 
 def _reached(bounds: tuple[float | None, float | None], y: NDArray[np.float64]) -> tuple[float | None, float | None]:
