@@ -94,25 +94,25 @@ def variance_shares(
         )
     mean, deviation = moments(p, family.n)
     rows, masks, factors = SparseCoefficients(family.n, family.masks, np.ones(len(family))).expansion(mean, deviation)
-    masks, places = np.unique(masks, axis=0, return_inverse=True)
-    change = csr_array((factors, (places.ravel(), rows)), shape=(len(masks), len(family)))[masks.any(axis=1)]
-    masks = masks[masks.any(axis=1)]
-    groups = np.ones((len(masks), 1 + (family.n if by == "column" else int(sizes(masks).max(initial=1)))))
-    for i in range(groups.shape[1] - 1):
-        held = masks[:, i // WORD] >> np.uint64(i % WORD) & np.uint64(1) if by == "column" else sizes(masks) == i + 1
-        groups[:, i] = held
+    varying = masks.any(axis=1)
+    masks, places = np.unique(masks[varying], axis=0, return_inverse=True)
+    change = csr_array((factors[varying], (places.ravel(), rows[varying])), shape=(len(masks), len(family)))
+    columns, degrees = np.arange(family.n), np.arange(1, int(sizes(masks).max(initial=1)) + 1)
+    held = masks[:, columns // WORD] >> (columns % WORD).astype(np.uint64) & np.uint64(1)
+    members = held if by == "column" else sizes(masks)[:, None] == degrees
+    groups = np.column_stack([members, np.ones(len(masks))])  # last, all
     covariance = change @ (change @ design.factor(solution.penalty.alpha).unscaled_covariance).T  # per unit of noise
     traces, products = covariance.diagonal() @ groups, groups.T @ covariance**2 @ groups
     found, coefficients_of = [], (change @ (solution.polynomial.coef / solution.unit)).T
     for coef, noise in zip(coefficients_of, solution.squared_error / freedom, strict=True):
-        squares = coef**2 @ groups - noise * traces  # last the variance
-        weighted = groups * coef[:, None]
-        shares = squares[:-1] / squares[-1] if squares[-1] > 0 else np.full(len(squares) - 1, np.nan)
+        *parts, variance = coef**2 @ groups - noise * traces
+        variance = variance if variance > 0 else np.nan
+        shares, weighted = np.array(parts) / variance, groups * coef[:, None]
         about = np.column_stack([np.eye(len(shares)), -shares])
         trace = noise**2 * np.einsum("ri,ij,rj->r", about, products, about)
         spread = noise * np.einsum("ri,ij,rj->r", about, weighted.T @ covariance @ weighted, about) - trace
         of_noise = 2 * (noise * about @ traces) ** 2 / freedom  # as the noise is estimated
-        found.append((shares, np.sqrt(4 * np.maximum(spread, 0) + 2 * trace + of_noise) / squares[-1]))
+        found.append((shares, np.sqrt(4 * np.maximum(spread, 0) + 2 * trace + of_noise) / variance))
     values, errors = zip(*found, strict=True)
     return np.stack(values), np.stack(errors)
 
