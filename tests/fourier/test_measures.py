@@ -5,7 +5,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from sparsact import CubeGPRegressor, LowDegreeRegressor, SparseFourierRegressor
+from sparsact import LowDegreeRegressor, SparseFourierRegressor
 from sparsact.fourier import Spectrum, anova, interactions
 from sparsact.hypercube import characters, points
 
@@ -106,7 +106,7 @@ def test_many_coordinates():
         Spectrum.of({tuple(range(70)): 1.0}, n=70, measure=0.3)
 
 
-@pytest.mark.parametrize("learner", [LowDegreeRegressor(2), SparseFourierRegressor(2), CubeGPRegressor("product")])
+@pytest.mark.parametrize("learner", [LowDegreeRegressor(2), SparseFourierRegressor(2)])
 def test_the_measure_of_the_rows(learner):
     rng = np.random.default_rng(1)
     X = (rng.random((300, 5)) < [0.1, 0.5, 0.8, 0.3, 0.2]).astype(int)

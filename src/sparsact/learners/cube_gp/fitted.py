@@ -142,13 +142,6 @@ class FittedCubeGP(OnCube):
         return 1 - 2 * bits if self.encoding_ == "signs" else bits
 
     @property
-    def frequencies_(self) -> Array:
-        """How often each column is bit 1 (sign -1), by weight of the rows, (n,)."""
-        check_is_fitted(self)
-        rows = self._posterior.rows
-        return np.asarray(np.average(rows.bits, axis=0, weights=rows.weights))
-
-    @property
     def n_inducing_(self) -> int:
         """Inducing points that variances come from; 0 where these are exact, or from draws."""
         check_is_fitted(self)

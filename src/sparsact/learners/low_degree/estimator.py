@@ -257,8 +257,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
         Notes
         -----
-        What noise adds to squares is subtracted: small shares may come out below 0. Errors are given the rows and the
-        measure; with a penalty, of the shrunken function.
+        What noise adds to squares is subtracted, so small shares may be below 0. Errors are given rows and measure;
+        with a penalty, of the shrunken function. The cost is two products of D x D matrices.
 
         Examples
         --------
