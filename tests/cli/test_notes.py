@@ -69,3 +69,23 @@ def test_on_the_whole_cube_influences_and_weights_are_those_of_the_spectrum(caps
     spectrum, (target,) = sparsact.load(model).spectrum_, told["targets"]
     assert target["weight_by_degree"] == pytest.approx(spectrum.weight_by_degree()[1 : told["degree"] + 1].tolist())
     assert list(target["influences"].values()) == pytest.approx(spectrum.influences().tolist())
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_variances_at_the_frequencies_of_the_rows(capsys, tmp_path):
+    """Of a + 2 b c by hand, where the rows are independent and each column has its own frequency of 1."""
+    rng = np.random.default_rng(3)
+    a, b, c, d = (rng.random((400, 4)) < [0.1, 0.5, 0.25, 0.5]).T.astype(int)
+    pa.csv.write_csv(pa.table({"a": a, "b": b, "c": c, "d": d, "y": a + 2.0 * b * c}), tmp_path / "t.csv")
+    fit_json(capsys, tmp_path / "t.csv", "--target", "y", "--degree", 2, "--alpha", 0, "--out", tmp_path / "m")
+    p, q, r = (float(column.mean()) for column in (a, b, c))
+    due = p * (1 - p) + 4 * q * (1 - q) * r**2 + 4 * r * (1 - r) * q**2, 4 * q * (1 - q) * r * (1 - r)
+    status, out, _ = run(capsys, "inspect", tmp_path / "m", "--measure", "data")
+    assert status == 0
+    assert f"values as frequent as in the rows 1: {due[0]:.4g}, 2: {due[1]:.4g}" in " ".join(out.split())
+    out = run(capsys, "inspect", tmp_path / "m")[1]
+    assert "over all combinations, equally often 1: 0.75, 2: 0.25" in " ".join(out.split())
+    status, _, err = run(capsys, "inspect", tmp_path / "m", "--measure", "Gauss")
+    assert (status, "measure must be one of uniform, data; got 'Gauss'" in err) == (2, True)
+    fit_json(capsys, tmp_path / "t.csv", "--target", "y", "--model", "gp", "--out", tmp_path / "g")
+    assert "measure data is of polynomials" in run(capsys, "inspect", tmp_path / "g", "--measure", "data")[2]

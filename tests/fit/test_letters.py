@@ -1,5 +1,6 @@
 """Tables whose columns are letters: the model that competes, what it says, and what it refuses."""
 
+import json
 from io import StringIO
 from itertools import product
 
@@ -52,7 +53,7 @@ def test_what_it_consists_of(result, table):
         [sum(text[i] == letter for text in table["g"].to_pylist()) for letter in one] for i, one in enumerate(LETTERS)
     ]
     expected = sa.fourier.anova(np.array([value(text) for text in CELLS]).reshape(4, 3, 2, 4), counts)
-    whole = expected.variances.sum()
+    whole = expected.variance_by_degree().sum()
     np.testing.assert_allclose(target.weights, expected.variance_by_degree(), atol=0.1 * whole)
     names, influences = zip(*target.influences, strict=True)
     assert names == ("g[0]", "g[1]", "g[2]", "g[3]")
@@ -103,6 +104,28 @@ def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
         chosen.save(tmp_path / "m.sparsact")
         assert main(["inspect", str(tmp_path / "m.sparsact"), "--top", "3"]) == 0
         assert "g[0]=T" in capsys.readouterr().out
+
+
+def test_polynomials_of_more_letters_than_any_grid_have_effects(tmp_path, capsys):
+    """Twelve sites of four letters of unequal frequency: variances under these, and with all equally often, by hand."""
+    rng, frequency = np.random.default_rng(4), [0.55, 0.25, 0.15, 0.05]
+    texts = rng.choice(list("ACGT"), (1000, 12), p=frequency)
+    y = 2.0 * (texts[:, 7] == "T") + (texts[:, 10] == "C")
+    data = pa.table({"g": ["".join(row) for row in texts], "y": y})
+    found = sa.fit_table(data, "y", model="low-degree", degree=1, alpha=0.0, folds=2)
+    (target,), seen = found.targets, [np.mean(texts[:, i] == letter) for i, letter in ((7, "T"), (10, "C"))]
+    expected = {f"g[{i}]": (s * p * (1 - p)) for i, s, p in zip((7, 10), (4, 1), seen, strict=True)}
+    influences = dict(target.influences)
+    assert {name: influences[name] for name in expected} == pytest.approx(expected)
+    assert max(one for name, one in influences.items() if name not in expected) < 1e-9
+    assert [term.label for term in target.terms[:2]] == ["g[7]=T", "g[10]=C"]
+    assert target.terms[0].effect == pytest.approx(2 * (1 - seen[0]))
+    found.save(tmp_path / "m.sparsact")
+    for measure, due in (("data", sum(expected.values())), ("uniform", 5 * 3 / 16)):
+        assert main(["inspect", str(tmp_path / "m.sparsact"), "--measure", measure, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["measure"] == measure
+        assert sum(told["targets"][0]["weight_by_degree"]) == pytest.approx(due)
 
 
 def test_effects_of_mutations_that_rows_tell_apart_keep_their_intervals(table):

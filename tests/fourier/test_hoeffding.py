@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsact.fourier import anova, walsh_hadamard
+from sparsact.fourier import Spectrum, anova, walsh_hadamard
 
 SIZES = (2, 5, 3, 4)
 
@@ -87,6 +87,37 @@ def test_two_letters_a_site_are_the_cube():
     np.testing.assert_allclose(anova(values.reshape((2,) * 5)).variances.ravel(), squares, atol=1e-15)
 
 
+def test_a_polynomial_in_bits_of_letters_is_its_grid():
+    rng, sizes = np.random.default_rng(5), (3, 2, 4)
+    bits = [np.eye(3), [[0], [1]], np.eye(4)[:, 1:]]  # all letters, one of two, all but the first
+    terms = [(), (0,), (1, 2), (3,), (3, 6), (0, 3, 5), (2, 4, 5, 6)]
+    polynomial = Spectrum.of({subset: rng.normal() for subset in terms}, n=7)
+    cells = np.indices(sizes).reshape(3, -1)
+    rows = np.concatenate([np.asarray(one)[letters] for one, letters in zip(bits, cells, strict=True)], axis=1)
+    frequencies = drawn(sizes, 6)[1]
+    expected = anova(polynomial(1 - 2 * rows).reshape(sizes), frequencies)
+    for function in (polynomial, polynomial.under(0.2)):
+        found = anova(function, frequencies, letters=bits)
+        assert found.mean == pytest.approx(expected.mean)
+        for chosen in subsets(3):
+            np.testing.assert_allclose(found.component(chosen), expected.component(chosen), atol=1e-14)
+            assert found.variance(chosen) == pytest.approx(expected.variance(chosen), abs=1e-14)
+        for method in ("variance_by_degree", "variance_by_site", "variance_by_pair"):
+            np.testing.assert_allclose(getattr(found, method)(), getattr(expected, method)(), atol=1e-14)
+        assert [effect for *_, effect in found.top_effects(9)] == pytest.approx(
+            [effect for *_, effect in expected.top_effects(9)]
+        )
+
+
+def test_a_polynomial_of_more_bits_than_any_grid_is_its_spectrum():
+    rng, p = np.random.default_rng(8), np.linspace(0.05, 0.95, 60)
+    terms = {tuple(sorted(rng.permutation(60)[:size].tolist())): rng.normal() for size in (1, 1, 2, 2, 2, 3, 3, 5)}
+    found = anova(Spectrum.of(terms, n=60), [(1 - q, q) for q in p], letters=[[[0], [1]]] * 60)
+    expected = Spectrum.of(terms, n=60, measure=p)
+    np.testing.assert_allclose(found.variance_by_degree(), expected.weight_by_degree()[1:], atol=1e-14)
+    np.testing.assert_allclose(found.variance_by_site(), expected.influences(), atol=1e-14)
+
+
 def test_a_large_mean_costs_no_digits():
     values, frequencies = drawn(SIZES, 3)
     expected = anova(values, frequencies).variances
@@ -119,5 +150,12 @@ def test_effects_come_by_size_and_only_of_letters_that_occur():
 def test_what_is_refused(values, frequencies, message):
     with pytest.raises(ValueError, match=message):
         anova(values, frequencies)
+    polynomial = Spectrum.of({(0, 4): 1.0}, n=5)
+    with pytest.raises(ValueError, match="a Spectrum needs the bits of its `letters`"):
+        anova(polynomial)
+    with pytest.raises(ValueError, match="a Spectrum needs the bits of its `letters`"):
+        anova(np.ones((2, 3)), letters=[np.eye(2), np.eye(3)])
+    with pytest.raises(ValueError, match="`letters` have 4 bits, the function 5"):
+        anova(polynomial, letters=[np.eye(2), np.eye(2)])
     with pytest.raises(ValueError, match="not among the 2 sites"):
         anova(np.ones((2, 3))).component((0, 2))

@@ -84,7 +84,7 @@ def test_definitions(spectrum, index, order):
             interactions(spectrum, index, order, reference=reference, point=point),
             game(spectrum, point, reference),
         ),
-        "mean": (interactions(spectrum, index, order, point=point, reference="uniform"), mean_game(spectrum, point)),
+        "mean": (interactions(spectrum, index, order, point=point, measure="uniform"), mean_game(spectrum, point)),
     }
     for found, v in games.values():
         assert found.order == (order or n)
@@ -144,7 +144,7 @@ def test_both_storages_agree():
     dense = function(8, 3).truncate(3)
     for index in INDICES:
         one, other = (
-            interactions(f, index, 3, reference="uniform", point=[1, -1] * 4) for f in (dense, dense.to_sparse())
+            interactions(f, index, 3, measure="uniform", point=[1, -1] * 4) for f in (dense, dense.to_sparse())
         )
         two, another = (interactions(f, index, 3) for f in (dense, dense.to_sparse()))
         for T in subsets(range(8)):
@@ -184,8 +184,7 @@ def test_inputs_stay_as_they_are():
         ({"index": "Shapley"}, "`index` must be one of Moebius, BII"),
         ({"order": 6}, "`order` must lie between 1 and 5; got 6"),
         ({"reference": [1, 0, 1, 1, 1]}, "signs .1 and -1; row 0, column 1 holds 0"),
-        ({"reference": "mean"}, "'uniform' with a `point`; got 'mean' and no point"),
-        ({"reference": "uniform"}, "'uniform' with a `point`; got 'uniform' and no point"),
+        ({"measure": "uniform"}, "with a `measure` pass a `point`"),
         ({"point": [1, 1]}, "5 columns"),
     ],
 )

@@ -57,6 +57,20 @@ class TestBoofun:
         assert ours.degree() == max(k for k, weight in weights.items() if weight > 1e-12)
         assert ours.variance() == pytest.approx(theirs.variance())
 
+    @pytest.mark.parametrize("p", [0.03, 0.5, 0.8])
+    def test_biased_measures(self, bits, theirs, p):
+        """Theirs is the mean square of the derivative: ours, the mean variance along i, has a factor 4 p (1 - p)."""
+        from boofun.analysis import p_biased
+
+        ours, coefficients = Spectrum.of(bits_to_signs(bits), measure=p), np.zeros(len(bits))
+        for subset, coefficient in p_biased.p_biased_fourier_coefficients(theirs, p).items():
+            coefficients[subset] = coefficient
+        np.testing.assert_allclose(ours.coefficients, coefficients, atol=1e-9)  # theirs drops what is below 1e-10
+        derivatives = [p_biased.p_biased_influence(theirs, i, p) for i in range(ours.n)]
+        np.testing.assert_allclose(ours.influences(), 4 * p * (1 - p) * np.array(derivatives), atol=1e-12)
+        assert ours.noise_stability(0.4) == pytest.approx(p_biased.p_biased_noise_stability(theirs, 0.4, p))
+        assert ours.variance() == pytest.approx(p_biased.p_biased_variance(theirs, p))
+
     def test_restriction(self, ours, theirs):
         restricted = ours.restrict({1: -1})
         np.testing.assert_allclose(restricted.coefficients, theirs.fix(1, 1).fourier(), atol=1e-12)

@@ -48,6 +48,14 @@ def inspect_model(
             show_default=False,
         ),
     ] = None,
+    measure: Annotated[
+        str,
+        typer.Option(
+            metavar="uniform|data",
+            help="Of a polynomial: variances by degree and by column over all combinations equally often, or with the "
+            "values of each column as frequent as in its rows, independent of each other.",
+        ),
+    ] = "uniform",
     time_limit: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Time for the certificate of a network.")
     ] = 20.0,
@@ -95,7 +103,7 @@ def inspect_model(
         from sparsact.fit.reference import reference_effects
 
         effects = reference_effects(learned, encoding, reference, top=top)
-    found, show = described(learned, encoding, top)
+    found, show = described(learned, encoding, top, measure)
     if as_json:
         names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
         found = {"kind": type(learned).__name__, **names, **found}
@@ -105,16 +113,20 @@ def inspect_model(
         _print_from_reference(effects)
 
 
-def described(model: object, encoding: Encoding, top: int) -> Described:
+def described(model: object, encoding: Encoding, top: int, measure: str = "uniform") -> Described:
     """What a model that was learned from a table consists of."""
     from sparsact.fit.candidates.network import Network
+    from sparsact.fourier.measure import DATA, UNIFORM
     from sparsact.learners.low_degree.estimator import LowDegree
     from sparsact.learners.lsh.estimator import LSHModel
+    from sparsact.validation.parameters import checked_option
 
+    if checked_option(measure, "measure", (UNIFORM, DATA)) == DATA and not isinstance(model, LowDegree):
+        raise ValueError("measure data is of polynomials, model low-degree or sparse; leave it out.")
+    if isinstance(model, LowDegree):
+        return _of_polynomial(model, encoding, top, measure)
     if isinstance(model, LSHModel):
         return _of_tables(model, encoding, top)
-    if isinstance(model, LowDegree):
-        return _of_polynomial(model, encoding, top)
     return _of_units(model, encoding, top) if isinstance(model, Network) else _of_function(model, encoding, top)
 
 
@@ -201,16 +213,16 @@ def _of_tables(model: LSHModel, encoding: Encoding, top: int) -> Described:
     return found | tables.to_dict(), show
 
 
-def _of_polynomial(model: LowDegree, encoding: Encoding, top: int) -> Described:
+def _of_polynomial(model: LowDegree, encoding: Encoding, top: int, measure: str) -> Described:
     """The terms of a polynomial; of sites with letters its components."""
     from sparsact.fit.candidates.letters import are_identified, components, mean_of_letters, terms_of_letters
     from sparsact.fit.explain import constant, function_names, shares, terms
     from sparsact.fit.scores import LowDegreeInfo
 
-    info, (sites, of_letters) = LowDegreeInfo.of(model), components(model, encoding)
+    info, (sites, of_letters) = LowDegreeInfo.of(model), components(model, encoding, measure=measure)
     names, targets = encoding.feature_names, []
     for i, name in enumerate(function_names(encoding)):
-        by_degree, by_column = shares(model, i, len(names))
+        by_degree, by_column = shares(model, i, measure)
         found = [*terms(model, i, encoding, top), constant(model, i)]
         if of_letters:
             names = tuple(site for site, _ in sites)
@@ -227,11 +239,12 @@ def _of_polynomial(model: LowDegree, encoding: Encoding, top: int) -> Described:
         for target in targets:
             _print_terms(target)
             weights = ", ".join(f"{d}: {weight:.4g}" for d, weight in enumerate(target["weight_by_degree"], 1))
-            terminal().print(f"weight by degree, over all combinations equally often  {weights}")
+            often = "equally often" if measure == "uniform" else "values as frequent as in the rows"
+            terminal().print(f"weight by degree, over all combinations, {often}  {weights}")
             ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
             terminal().print(shown("influence, likewise  " + ", ".join(f"{name}: {one:.4g}" for name, one in ranked)))
 
-    return {"rows": int(model.n_samples_seen_), **info.to_dict(), "targets": targets}, show
+    return {"rows": int(model.n_samples_seen_), **info.to_dict(), "measure": measure, "targets": targets}, show
 
 
 def _print_learned(model: LSHModel | LowDegree, encoding: Encoding, described: str = "") -> None:

@@ -17,6 +17,7 @@ from sparsact.fit.table_model import class_numbers
 from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import CONFIDENCE, Term
 from sparsact.fourier import Spectrum
+from sparsact.fourier.measure import DATA, UNIFORM
 from sparsact.hypercube import Subset
 from sparsact.learners.cube_ensemble import CubeEnsemble
 from sparsact.learners.low_degree.compact_sums import Cells, distinct_points_of
@@ -159,14 +160,18 @@ def intervals(
     return [(float(low), float(high)) if np.isfinite(low + high) else (None, None) for low, high in of_target]
 
 
-def shares(model: LowDegree, target: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums of squared coefficients: by degree from 1, and by column."""
-    squares, subsets = coefficients(model, target) ** 2, model.subsets_
-    sizes = np.array([len(subset) for subset in subsets])
-    members = np.array([i for subset in subsets for i in subset], dtype=np.intp)
-    by_degree: NDArray[Any] = np.bincount(sizes, squares, minlength=2)[1:]
-    by_column: NDArray[Any] = np.bincount(members, np.repeat(squares, sizes), minlength=n)
-    return by_degree, by_column
+def function_of(model: LowDegree, target: int) -> Spectrum:
+    """The polynomial of one target."""
+    values = np.append(np.atleast_1d(model.intercept_)[target], coefficients(model, target))
+    return Spectrum.from_coefficients(values, [(), *model.subsets_], model.n_features_in_)
+
+
+def shares(model: LowDegree, target: int, measure: str = UNIFORM) -> tuple[Array, Array]:
+    """Variances under a measure (of real columns, sums of squared coefficients) by degree from 1, and by column."""
+    spectrum = function_of(model, target)
+    if measure == DATA:
+        spectrum = spectrum.under(model.frequencies_)
+    return spectrum.weight_by_degree()[1 : max(map(len, model.subsets_), default=1) + 1], spectrum.influences()
 
 
 def covers_cube(model: LowDegree) -> bool:
@@ -237,7 +242,7 @@ def explained(
     return tuple(
         replace(
             target,
-            weights=tuple(shares(model, i, len(names))[0].tolist()) if whole_cube else (),
+            weights=tuple(shares(model, i)[0].tolist()) if whole_cube else (),
             terms=terms(model, i, encoding, n_explained=TERMS_EXPLAINED),
             constant=constant(model, i),
             influences=() if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
@@ -12,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier.subset_order import strongest, subset_order
 from sparsact.fourier.transform import walsh_hadamard
-from sparsact.hypercube import WORD, Masks, Subset, masks_of, members_in_rounds, n_words, sizes
+from sparsact.hypercube import WORD, Masks, Subset, masks_of, members_in_rounds, n_subsets, n_words, sizes, subsets_of
 from sparsact.kernels import evaluate
 
 Array = NDArray[np.float64]
 Blocks = Callable[[], Iterable[tuple[NDArray[np.intp], Array]]]  # sizes of subsets, and their coefficients
+MOST_PARTS: Final = 1 << 24  # of a product: minutes
 LARGE: Final = 2.0**400  # coefficients up to it, and from 1 / it on, have squares whose sums are floats
 
 
@@ -143,6 +145,15 @@ class DenseCoefficients:
             halves = table.reshape(-1, 2, 2**i)
             table = (halves[:, 0] + signs[i] * halves[:, 1]).ravel()
         return DenseCoefficients(table.copy() if table is self.coefficients else table)
+
+    def rebased(self, shift: Array, scale: Array) -> DenseCoefficients:
+        r"""The same function in coordinates y with :math:`x_i = \text{shift}_i + \text{scale}_i\, y_i`; both (n,)."""
+        table = self.coefficients.copy()
+        for i in range(self.n):
+            halves = table.reshape(-1, 2, 2**i)
+            halves[:, 0] += shift[i] * halves[:, 1]
+            halves[:, 1] *= scale[i]
+        return DenseCoefficients(table)
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
@@ -271,6 +282,35 @@ class SparseCoefficients:
         signed = np.where(sizes(self.stored & negative) % 2, -self.coefficients, self.coefficients)
         free = np.setdiff1d(np.arange(self.n), list(signs))
         return SparseCoefficients.summed(len(free), _only(self.stored, self.n, free), signed)
+
+    def rebased(self, shift: Array, scale: Array) -> SparseCoefficients:
+        r"""The same function in coordinates y with :math:`x_i = \text{shift}_i + \text{scale}_i\, y_i`; both (n,)."""
+        rows, masks, factors = self.expansion(shift, scale)
+        return SparseCoefficients.summed(self.n, masks, self.coefficients[rows] * factors)
+
+    def expansion(self, shift: Array, scale: Array) -> tuple[NDArray[np.intp], Masks, Array]:
+        """The products of :meth:`rebased` that each stored one becomes: its row, their subsets, and their factors."""
+        rows, masks, factors = [np.empty(0, dtype=np.intp)], [self.stored[:0]], [np.empty(0)]
+        for having, members, columns in self.parts(0 if shift.any() else self.n, self.n):
+            kept = np.isin(np.arange(members.shape[1]), columns)
+            factor = shift[members[:, ~kept]].prod(axis=1) * scale[members[:, kept]].prod(axis=1)
+            there = np.flatnonzero(factor)
+            rows.append(having[there])
+            masks.append(masks_of(members[there][:, kept], self.n))
+            factors.append(factor[there])
+        return np.concatenate(rows), np.concatenate(masks), np.concatenate(factors)
+
+    def parts(self, least: int, most: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], tuple[int, ...]]]:
+        """Rows of each size s, their members (N, s), and every choice of ``least`` (at most s) to ``most`` of these."""
+        n_members = sizes(self.stored)
+        for s in np.unique(n_members).tolist():
+            if n_subsets(s, most, min(s, least)) > MOST_PARTS:
+                raise ValueError(f"a product of {s} coordinates has too many subsets to list; truncate the spectrum.")
+            rows = np.flatnonzero(n_members == s)
+            members = np.array(subsets_of(self.stored[rows]), dtype=np.intp).reshape(len(rows), s)
+            for t in range(min(s, least), min(s, most) + 1):
+                for columns in combinations(range(s), t):
+                    yield rows, members, columns
 
     def to_dense(self) -> DenseCoefficients:
         """The same as a table of all ``2**n``."""

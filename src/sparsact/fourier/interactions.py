@@ -1,12 +1,12 @@
 r"""Interactions of coordinates: what they change together, between two points or against the average of the others.
 
 Coordinates are players. A set U takes its values from a ``point`` x, the others from a ``reference`` r, or at random:
-:math:`v(U) = f(x_U, r_{-U})`, or its mean over r. With the Moebius coefficients
+:math:`v(U) = f(x_U, r_{-U})`, or its mean over r under a product measure. With the Moebius coefficients
 
 .. math:: a_T = \sum_{U \subseteq T} (-1)^{|T \setminus U|}\, v(U)
     = \sum_{S \supseteq T} \hat f(S)\, \chi_S(r) \prod_{i \in T} (x_i r_i - 1),
 
-and :math:`a_T = \hat f(T)\, \chi_T(x)` against the average, every index of a set T is a sum
+and :math:`a_T = \hat f_p(T) \prod_{i \in T} (x_i - \mu_i) / \sigma_i` against the mean, every index of a set T is a sum
 :math:`\sum_{S \supseteq T} w(|S|, |T|)\, a_S`. In genetics, :math:`a_T` is the *reference-based* epistasis of the
 mutations T (r is the wild type) and the Banzhaf index their *background-averaged* epistasis,
 :math:`\hat f(T)\, \chi_T(r)\, (-2)^{|T|}`.
@@ -32,16 +32,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients, subset_sizes
+from sparsact.fourier.measure import UNIFORM, Measure, moments
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.fourier.subset_values import SubsetValues
-from sparsact.hypercube import Masks, Subset, masks_of, sizes, subsets_of
+from sparsact.hypercube import Masks, Subset, masks_of
 from sparsact.validation.arrays import checked_signs
 from sparsact.validation.parameters import checked_option, checked_size
 
 Coefficients = DenseCoefficients | SparseCoefficients
 Weight = Callable[[int, int], float]
 INDICES: Final = ("Moebius", "BII", "SII", "STII", "FSII", "FBII")
-UNIFORM: Final = "uniform"
 OF_ORDER_ONE: Final = {"SV": "SII", "BV": "BII"}  # shapiq's names of order 1: Shapley values, Banzhaf values
 
 
@@ -58,7 +58,7 @@ class Interactions(SubsetValues):
     point : ndarray of shape (n,), int8
         Signs of the coordinates that are present.
     reference : ndarray of shape (n,), int8, or None
-        Signs of absent coordinates; None if they are uniformly random.
+        Signs of absent coordinates; None if they are random.
 
     Examples
     --------
@@ -108,8 +108,7 @@ class Interactions(SubsetValues):
                 "only Moebius coefficients of every order between opposite points determine a function; these are "
                 f"{self.index} of order {self.order} of {self.n}: call interactions(f, reference=...)."
             )
-        halved = self.storage.scaled(_powers(0.5, self.n))
-        return Spectrum(_times_characters(_superset_sums(halved, -1.0), self.reference))
+        return Spectrum(self.storage.rebased(np.full(self.n, 0.5), -0.5 * self.reference))
 
     def to_shapiq(self) -> Any:
         """The same as ``shapiq.InteractionValues``; wants the package shapiq.
@@ -160,7 +159,8 @@ def interactions(
     order: int | None = None,
     *,
     point: ArrayLike | None = None,
-    reference: ArrayLike | str | None = None,
+    reference: ArrayLike | None = None,
+    measure: Measure | None = None,
 ) -> Interactions:
     r"""Interaction values of the coordinates of a function, by any of six indices; exact up to rounding.
 
@@ -179,8 +179,10 @@ def interactions(
         Largest sets; default 2, and n for ``"Moebius"``.
     point, reference : array-like of n signs, optional
         Coordinates that are present are as in ``point``, absent ones as in ``reference``. By default the reference is
-        +1 everywhere (every bit 0), and the point is opposite to it. With ``reference="uniform"`` absent coordinates
-        are uniformly random, and a ``point`` is needed.
+        +1 everywhere (every bit 0), and the point is opposite to it.
+    measure : {"uniform", "data"}, float or array-like of shape (n,), optional
+        Absent coordinates are drawn from this product measure instead (:meth:`.Spectrum.under`), and a ``point`` is
+        needed. Shapley values then share out f at the point minus its mean.
 
     Returns
     -------
@@ -203,23 +205,21 @@ def interactions(
     >>> interactions(f, "SII", order=1)[(0,)]  # half of f(both) - f(none)
     0.0
     """
-    spectrum = Spectrum.of(function)
+    if measure is not None and (point is None or reference is not None):
+        raise ValueError("with a `measure` pass a `point` and no `reference`: absent coordinates are drawn at random.")
+    spectrum = Spectrum.of(function, measure=UNIFORM if measure is None else measure)
     n = spectrum.n
     checked_option(index, "`index`", INDICES)
     default = n if index == "Moebius" else min(2, n)
     largest = default if order is None else checked_size(order, "`order`", minimum=min(1, n), maximum=n)
-    if isinstance(reference, str):
-        if reference != UNIFORM or point is None:
-            raise ValueError(
-                f"`reference` is n signs, or 'uniform' with a `point`; got {reference!r} and "
-                f"{'no point' if point is None else 'a point'}."
-            )
-        at, absent = _signs(point, n), None
-        moebius = _times_characters(spectrum.storage, at)
-    else:
-        at, absent = _points(n, point, reference)
-        moebius = _superset_sums(_times_characters(spectrum.storage, absent), -2.0)
+    at, absent = _points(n, point, reference)
+    if measure is None:
+        moebius = spectrum.storage.rebased(absent, -2.0 * absent)
         moebius = _within(moebius, np.flatnonzero(at != absent))
+    else:
+        absent = None
+        mean, deviation = moments(spectrum.frequencies, n)
+        moebius = spectrum.storage.rebased(np.zeros(n), (at - mean) / deviation)
     if index == "Moebius":
         return Interactions(moebius.truncated(largest), index, largest, at, absent)
     return Interactions(_index_sums(moebius, _weight(index, largest), largest), index, largest, at, absent)
@@ -249,18 +249,6 @@ def _weight(index: str, order: int) -> Weight:
     return weights[index]
 
 
-def _superset_sums(stored: Coefficients, base: float) -> Coefficients:
-    """For each set T, base**|T| times the sum of the coefficients of all sets that hold it."""
-    factors = _powers(base, stored.n)
-    if isinstance(stored, SparseCoefficients):
-        return _index_sums(stored, lambda s, t: float(factors[t]), stored.n)
-    table = stored.coefficients.copy()
-    for i in range(stored.n):
-        halves = table.reshape(-1, 2, 2**i)
-        halves[:, 0] += halves[:, 1]
-    return DenseCoefficients(table).scaled(factors)
-
-
 def _index_sums(stored: Coefficients, weight: Weight, order: int) -> SparseCoefficients:
     """For each set T of size up to ``order``, the sum over all S that hold it of w(|S|, |T|) times its coefficient."""
     n = stored.n
@@ -273,29 +261,13 @@ def _index_sums(stored: Coefficients, weight: Weight, order: int) -> SparseCoeff
             holding = tuple(1 if n - 1 - axis in subset else slice(None) for axis in range(n))
             sums[place] = (weights[len(subset)][size[holding]] * cube[holding]).sum()
         return SparseCoefficients.summed(n, masks_of(subsets, n), sums)
-    n_members = sizes(stored.stored)
     masks: list[Masks] = [stored.stored[:0]]
     values = [stored.coefficients[:0]]
-    for s in np.unique(n_members).tolist():
-        rows = np.flatnonzero(n_members == s)
-        members = np.array(subsets_of(stored.stored[rows]), dtype=np.intp).reshape(len(rows), s)
-        for t in (t for t in range(min(s, order) + 1) if weight(s, t)):
-            for columns in combinations(range(s), t):
-                masks.append(masks_of(members[:, columns], n))
-                values.append(stored.coefficients[rows] * weight(s, t))
+    for rows, members, columns in stored.parts(0, order):
+        if factor := weight(members.shape[1], len(columns)):
+            masks.append(masks_of(members[:, columns], n))
+            values.append(stored.coefficients[rows] * factor)
     return SparseCoefficients.summed(n, np.concatenate(masks), np.concatenate(values))
-
-
-def _times_characters(stored: Coefficients, signs: NDArray[np.int8]) -> Coefficients:
-    """Each coefficient times the product of the signs of its set."""
-    if isinstance(stored, DenseCoefficients):
-        characters = np.ones(1)
-        for sign in signs.tolist():
-            characters = np.concatenate([characters, sign * characters])
-        return DenseCoefficients(stored.coefficients * characters)
-    negative = masks_of([np.flatnonzero(signs < 0).tolist()], stored.n)
-    odd = sizes(stored.stored & negative) % 2 == 1
-    return SparseCoefficients(stored.n, stored.stored, np.where(odd, -stored.coefficients, stored.coefficients))
 
 
 def _within(stored: Coefficients, coordinates: NDArray[np.intp]) -> Coefficients:
@@ -307,10 +279,6 @@ def _within(stored: Coefficients, coordinates: NDArray[np.intp]) -> Coefficients
     if isinstance(stored, DenseCoefficients):
         return DenseCoefficients(np.where(kept, stored.coefficients, 0.0))
     return SparseCoefficients(stored.n, stored.stored[kept], stored.coefficients[kept])
-
-
-def _powers(base: float, n: int) -> NDArray[np.float64]:
-    return np.asarray(base ** np.arange(n + 1), dtype=np.float64)
 
 
 def _signs(point: ArrayLike, n: int) -> NDArray[np.int8]:

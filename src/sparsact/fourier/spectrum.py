@@ -7,13 +7,13 @@ Order and signs follow :mod:`sparsact.hypercube`.
 References
 ----------
 .. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 2.1 and Claim 2.1.
-.. [O] R. O'Donnell, "Analysis of Boolean Functions", 2014, Chapters 1-3.
+.. [O] R. O'Donnell, "Analysis of Boolean Functions", 2014, Chapters 1-3; Section 8.4 for other measures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from operator import index
 from typing import Any, Final
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients
+from sparsact.fourier.measure import UNIFORM, Measure, checked_measure, moments
 from sparsact.fourier.subset_values import SubsetValues, formula
 from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, Subset
@@ -39,7 +40,8 @@ class Spectrum(SubsetValues):
     Immutable; two are equal when they are the same function. Make one with :meth:`of` or :meth:`from_coefficients`. It
     stores either a table of all ``2**n`` coefficients or, for any ``n``, the few that may differ from zero; the results
     are the same, and the cost is linear in the number stored unless a method states otherwise. Coefficients may have
-    any size: a result that is a float is right, even where squares on the way would overflow.
+    any size: a result that is a float is right, even where squares on the way would overflow. ``frequencies`` (n,) are
+    the probabilities of bit 1 under the measure of the basis (:meth:`under`), None if it is uniform.
 
     Examples
     --------
@@ -55,10 +57,11 @@ class Spectrum(SubsetValues):
     """
 
     storage: DenseCoefficients | SparseCoefficients
+    frequencies: NDArray[np.float64] | None = None
     _kind, _value, _least = "spectrum", "coefficient", 0
 
     @classmethod
-    def of(cls, thing: object, n: int | None = None) -> Spectrum:
+    def of(cls, thing: object, n: int | None = None, *, measure: Measure = UNIFORM) -> Spectrum:
         """Spectrum of a function in any of its forms.
 
         Parameters
@@ -69,6 +72,8 @@ class Spectrum(SubsetValues):
         n : int, optional
             Number of coordinates. A mapping needs it; elsewhere it is known, and compared if given. A table costs one
             transform, ``n * 2**n`` additions.
+        measure : {"uniform", "data"}, float or array-like of shape (n,), default="uniform"
+            As in :meth:`under`; ``"data"``: the frequencies of bit 1 among the rows that a learner was fitted to.
 
         Examples
         --------
@@ -78,11 +83,39 @@ class Spectrum(SubsetValues):
         if isinstance(thing, Mapping):
             if n is None:
                 raise ValueError("a mapping of coefficients does not determine the number of coordinates: pass `n`.")
-            return cls.from_coefficients(list(thing.values()), thing.keys(), n)
+            return cls.from_coefficients(list(thing.values()), thing.keys(), n).under(measure)
         spectrum = spectrum_of(thing)
         if n not in (None, spectrum.n):
             raise ValueError(f"n = {n}, but the function has {spectrum.n} coordinates; leave `n` out.")
-        return spectrum
+        return spectrum._under(checked_measure(measure, spectrum.n, thing))
+
+    def under(self, measure: Measure) -> Spectrum:
+        r"""The same function in the orthonormal basis of a product measure; what is read off it is under that measure.
+
+        .. math:: f = \sum_S \hat f_p(S) \prod_{i \in S} \frac{x_i - \mu_i}{\sqrt{1 - \mu_i^2}}, \quad \mu_i = 1 - 2 p_i
+
+        Exact, and of the same degree: ``n * 2**n`` operations for a table, ``2**s`` for a listed subset of size s.
+
+        Parameters
+        ----------
+        measure : "uniform", float or array-like of shape (n,)
+            Probabilities :math:`p_i` of bit 1 (sign -1), strictly between 0 and 1, independent of each other.
+
+        Examples
+        --------
+        The AND of two bits that are seldom 1 is nearly constant:
+
+        >>> both = Spectrum.of([0, 0, 0, 1]).under(0.1)
+        >>> round(both.mean(), 9), both.weight_by_degree().round(4)
+        (0.01, array([0.0001, 0.0018, 0.0081]))
+        """
+        return self._under(checked_measure(measure, self.n))
+
+    def _under(self, frequencies: NDArray[np.float64] | None) -> Spectrum:
+        (mean, deviation), (to_mean, to_deviation) = moments(self.frequencies, self.n), moments(frequencies, self.n)
+        if (mean == to_mean).all():
+            return self
+        return Spectrum(self.storage.rebased((to_mean - mean) / deviation, to_deviation / deviation), frequencies)
 
     @classmethod
     def from_coefficients(
@@ -184,7 +217,8 @@ class Spectrum(SubsetValues):
     def noise_stability(self, rho: float) -> float:
         r"""Correlation :math:`\mathbb{E}[f(x) f(y)] = \sum_S \rho^{|S|} \hat f(S)^2` of f with f under noise.
 
-        ``y`` is ``x`` with every coordinate flipped with probability ``(1 - rho) / 2``; ``-1 <= rho <= 1``.
+        ``y`` is ``x`` with every coordinate flipped with probability ``(1 - rho) / 2``; ``-1 <= rho <= 1``. Under
+        another measure each is drawn anew with probability ``1 - rho``; ``0 <= rho <= 1``.
         """
         return self.storage.weights().dot(self._retention(rho))
 
@@ -200,14 +234,16 @@ class Spectrum(SubsetValues):
 
     def noise(self, rho: float) -> Spectrum:
         r"""The function :math:`T_\rho f = \sum_S \rho^{|S|} \hat f(S) \chi_S`: the mean of f over noise at x."""
-        return Spectrum(self.storage.scaled(self._retention(rho)))
+        return replace(self, storage=self.storage.scaled(self._retention(rho)))
 
     def _retention(self, rho: float) -> NDArray[np.float64]:
-        return np.asarray(checked_correlation(rho) ** np.arange(self.n + 1))
+        if (kept := checked_correlation(rho)) < 0 and self.frequencies is not None:
+            raise ValueError(f"`rho` must lie in [0, 1] under unequal frequencies, to draw anew or not; got {rho}.")
+        return np.asarray(kept ** np.arange(self.n + 1))
 
     def truncate(self, degree: int) -> Spectrum:
         """The part of degree at most ``degree``: the best approximation by such a polynomial."""
-        return Spectrum(self.storage.truncated(degree))
+        return replace(self, storage=self.storage.truncated(degree))
 
     def restrict(self, signs: dict[int, int]) -> Spectrum:
         r"""The function with some coordinates fixed, on the other coordinates, renumbered in order.
@@ -226,23 +262,24 @@ class Spectrum(SubsetValues):
         >>> Spectrum.of({(0,): 1.0, (1, 2): 3.0}, n=3).restrict({1: -1})
         <Spectrum on 2 coordinates, degree 1: -3 x1 + 1 x0>
         """
-        return Spectrum(self.storage.restricted(checked_restriction(signs, self.n)))
+        left = Spectrum(self._under(None).storage.restricted(checked_restriction(signs, self.n)))
+        return left if self.frequencies is None else left._under(np.delete(self.frequencies, list(signs)))
 
     def values(self) -> NDArray[np.float64]:
         """Values at all points, shape (2**n,), in table order, read-only; at most 26 coordinates unless dense."""
-        return self._table().values
+        return self._under(None)._table().values
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (m,) at signs (m, n): looked up in :meth:`values` of a table, else ``m * N`` products of signs."""
-        return self.storage(checked_signs(X, self.n))
+        return self._under(None).storage(checked_signs(X, self.n))
 
     def to_dense(self) -> Spectrum:
         """The same function, stored as a table; at most 26 coordinates."""
-        return Spectrum(self._table())
+        return replace(self, storage=self._table())
 
     def to_sparse(self, threshold: float = 0.0) -> Spectrum:
         """The coefficients above ``threshold`` in magnitude, stored as a list of subsets; at 0 the same function."""
-        return Spectrum(self.storage.above(threshold))
+        return replace(self, storage=self.storage.above(threshold))
 
     def _table(self) -> DenseCoefficients:
         if isinstance(self.storage, DenseCoefficients):
@@ -259,12 +296,13 @@ class Spectrum(SubsetValues):
             return NotImplemented
         if self.n != other.n:
             raise ValueError(f"the functions have {self.n} and {other.n} coordinates; they must have the same.")
+        other = other._under(self.frequencies)
         if isinstance(self.storage, SparseCoefficients) and isinstance(other.storage, SparseCoefficients):
-            return Spectrum(self.storage + other.storage)
-        return Spectrum(self._table() + other._table())
+            return replace(self, storage=self.storage + other.storage)
+        return replace(self, storage=self._table() + other._table())
 
     def __mul__(self, factor: float) -> Spectrum:
-        return Spectrum(self.storage * float(factor))
+        return replace(self, storage=self.storage * float(factor))
 
     __rmul__ = __mul__
 
@@ -288,7 +326,8 @@ class Spectrum(SubsetValues):
     def _degree(self) -> str:
         """The degree, for people: of coefficients that are not rounding errors of the largest."""
         degree, rough = self.degree(), self.degree(2.0**-40 * sum(abs(value) for _, value in self.top(1)))
-        return f"degree {degree}" if degree == rough else f"degree {rough} up to rounding"
+        scaled = "" if self.frequencies is None else ", x standardised"
+        return (f"degree {degree}" if degree == rough else f"degree {rough} up to rounding") + scaled
 
     def _repr_html_(self) -> str:
         caption = f"Spectrum on {self.n} coordinates, {self._degree()}: the largest coefficients"

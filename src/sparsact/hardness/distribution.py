@@ -152,7 +152,7 @@ class LiftedFunction(LabelledDistribution):
     @cached_property
     def spectrum(self) -> Spectrum:
         """Spectrum of f, as a function of the bits before the lift."""
-        return self.f if isinstance(self.f, Spectrum) else Spectrum.of(self._label_table)
+        return Spectrum.of(self.f if isinstance(self.f, Spectrum) else self._label_table)
 
     @property
     def largest_label(self) -> float:

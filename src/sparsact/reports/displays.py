@@ -196,7 +196,7 @@ class InteractionsDisplay(Drawn):
     @classmethod
     def from_anova(cls, found: Anova, *, feature_names: Sequence[str] | None = None, ax: Axes | None = None) -> Self:
         """Plot the shares of sites and of pairs in the variance, of :func:`sparsact.fourier.anova`."""
-        shares = found.variance_by_pair() / (found.variances.sum() or 1.0)
+        shares = found.variance_by_pair() / (found.variance_by_degree().sum() or 1.0)
         return cls(values=shares, feature_names=feature_names).plot(ax=ax)
 
     @styled

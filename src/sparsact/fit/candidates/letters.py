@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding
 from sparsact.fit.candidate import CandidateKind, Facts, Fit, FitRun, has_letters
+from sparsact.fit.explain import function_names, function_of
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.table_model import TableModel
 from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import Term
 from sparsact.fourier.hoeffding import Anova, anova
+from sparsact.fourier.measure import DATA, UNIFORM
 from sparsact.learners import LatentRegressor, LettersRegressor
 from sparsact.learners.low_degree.estimator import LowDegree
 
@@ -23,6 +25,7 @@ TERMS, TERMS_READ = 200, 20
 LARGEST_GRID: Final = 1 << 20  # combinations at which a function is evaluated
 ROUNDING: Final = 1e-12  # of the largest effect
 AT_ONCE: Final = 1 << 15
+MOST_PARTS: Final = 20_000  # products of a polynomial, and pairs of sites
 
 Sites = tuple[tuple[str, tuple[str, ...]], ...]  # names and letters
 
@@ -38,18 +41,24 @@ def sites_known(model: object, encoding: Encoding, points: NDArray[Any] | None =
     return tuple((name, tuple(letter for letter in letters if letter in known)) for (name, letters), known in pairs)
 
 
-def components(model: object, encoding: Encoding, points: NDArray[Any] | None = None) -> tuple[Sites, list[Anova]]:
+def components(
+    model: object, encoding: Encoding, points: NDArray[Any] | None = None, measure: str = UNIFORM
+) -> tuple[Sites, list[Anova]]:
     """Sites, and components of each fitted function over all combinations of their letters, or of a latent.
 
-    Letters are as frequent as in the points, or else equally frequent. There are no components where a column is a
-    number, every site has two letters only, or the combinations are too many.
+    Letters are as frequent as in the points or, under the measure of the data, as in the rows of a polynomial's fit; or
+    else equally frequent. There are no components where a column is a number, every site has two letters only, or the
+    combinations are too many and the model is no polynomial of few products.
     """
     if not has_letters(encoding):
         return (), []
     sites, counts = sites_known(model, encoding, points), None
     sizes = [len(letters) for _, letters in sites]
-    if np.prod(sizes, dtype=float) > LARGEST_GRID:
+    wide = np.prod(sizes, dtype=float) > LARGEST_GRID
+    if wide and not (isinstance(model, LowDegree) and model.domain_ == "cube" and is_short(model, len(sites))):
         return sites, []
+    if measure == DATA and isinstance(model, LowDegree):
+        counts = letter_frequencies(model.frequencies_, encoding)
     if points is not None:
         rows = encoding.letters(points).T
         counts = [(row[:, None] == np.array(known)).sum(axis=0) for (_, known), row in zip(sites, rows, strict=True)]
@@ -57,6 +66,9 @@ def components(model: object, encoding: Encoding, points: NDArray[Any] | None = 
     for (_, known), (_, letters), n_bits in zip(sites, encoding.sites, encoding.bits_of_sites, strict=True):
         indicators = np.eye(len(letters), dtype=bool)[:, len(letters) - n_bits :]
         bits.append(indicators[[letters.index(letter) for letter in known]])
+    if wide and isinstance(model, LowDegree):
+        functions = [function_of(model, i) for i in range(len(function_names(encoding)))]
+        return sites, [anova(one, counts, letters=bits) for one in functions]
     codes, found = np.indices(sizes).reshape(len(sizes), -1), []
     for block in np.array_split(codes, max(1, codes.shape[1] // AT_ONCE), axis=1):
         cells = np.concatenate([of_site[column] for of_site, column in zip(bits, block, strict=True)], axis=1)
@@ -65,6 +77,21 @@ def components(model: object, encoding: Encoding, points: NDArray[Any] | None = 
         else:
             found.append(TableModel(model, encoding).values(cells))
     return sites, [anova(of_function.reshape(sizes), counts) for of_function in np.concatenate(found).T]
+
+
+def is_short(model: LowDegree, n_sites: int) -> bool:
+    """Whether a polynomial is decomposed product by product in seconds, and a page holds its pairs of sites."""
+    return max(len(model._fitted.polynomial.family), n_sites**2) <= MOST_PARTS
+
+
+def letter_frequencies(of_bits: NDArray[np.float64], encoding: Encoding) -> list[NDArray[np.float64]]:
+    """Frequencies of the letters of each site, from those of its bits."""
+    found, first = [], 0
+    for (_, letters), n_bits in zip(encoding.sites, encoding.bits_of_sites, strict=True):
+        own = of_bits[first : first + n_bits]
+        found.append(own if n_bits == len(letters) else np.append(max(0.0, 1 - own.sum()), own))
+        first += n_bits
+    return found
 
 
 def explained_letters(

@@ -13,11 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.fourier.estimate import Estimate
+from sparsact.fourier.measure import DATA, Measure, checked_measure
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.fitted import FittedLowDegree
+from sparsact.learners.low_degree.interpretation import frequencies, variance_shares
 from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic, choose_solver, solvers
@@ -27,6 +30,7 @@ from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_sample_weight
+from sparsact.validation.parameters import checked_option
 
 MAX_TOTAL: Final = 1e200  # weight of all rows
 _NO_STATISTIC: Final = "a model without its statistic cannot take in more rows; save it with statistic=True."
@@ -221,6 +225,58 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         check_is_fitted(self)
         return float(self.alpha)
 
+    @property
+    def frequencies_(self) -> NDArray[np.float64]:
+        """How often each column is bit 1 (sign -1), by weight of the rows, (n_features,): the measure ``"data"``."""
+        if (found := self._fitted.frequencies) is None:
+            raise ValueError(
+                "frequencies of columns are known of points of the cube from degree 1 on, and of files that hold them; "
+                "pass probabilities as `measure`, or fit again."
+            )
+        return found.copy()
+
+    def variance_shares(self, measure: Measure = DATA, by: str = "degree") -> Estimate:
+        """Shares of the variance under a product measure, by degree from 1 or by column, with standard errors.
+
+        Parameters
+        ----------
+        measure : {"data", "uniform"}, float or array-like of shape (n,), default="data"
+            Probabilities of bit 1, independent of each other; ``"data"``: :attr:`frequencies_`.
+        by : {"degree", "column"}, default="degree"
+            Shares of degrees add up to 1; that of a column is of all products that hold it.
+
+        Returns
+        -------
+        shares : Estimate
+            Values and standard errors (r,), or (T, r) for several functions; see its ``interval``.
+
+        Raises
+        ------
+        ValueError
+            If the rows do not determine all coefficients, or the model has no covariance of them.
+
+        Notes
+        -----
+        What noise adds to squares is subtracted, so small shares may be below 0. Errors are given rows and measure;
+        with a penalty, of the shrunken function. The cost is two products of D x D matrices.
+
+        Examples
+        --------
+        >>> from sparsact import LowDegreeRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = (rng.random((2000, 8)) < 0.2).astype(int)
+        >>> y = X[:, 0] + 3 * X[:, 1] * X[:, 2] + rng.normal(0, 0.1, 2000)
+        >>> LowDegreeRegressor(2).fit(X, y).variance_shares(0.2).value.round(2)
+        array([0.55, 0.45])
+        """
+        checked_option(by, "`by`", ("degree", "column"))
+        solution = self._fitted
+        if solution.encoding is None:
+            raise ValueError('real columns have no measure on the cube; fit points of it with domain="cube".')
+        p = checked_measure(measure, self.n_features_in_, self)
+        values, errors = variance_shares(solution, p, by)
+        return Estimate(self._squeezed(values), self._squeezed(errors), solution.n_rows)
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._begun() or self._solution is not None
 
@@ -259,7 +315,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         except OverflowError as error:  # no rows can do that, but a file that was made up may say so
             raise ValueError(f"the sums of targets are beyond any float ({error}); fit the rows again.") from error
         if isinstance(statistic, ExactStatistic):  # points of the cube
-            found.first_alike = statistic.first_alike()
+            found.first_alike, found.frequencies = statistic.first_alike(), frequencies(statistic)
         return found.undo_scaling(unit, origin, penalty)
 
     def _solve_rescaled(self, statistic: LowDegreeStatistic, spec: FitSpec, penalty: Penalty) -> Solution:

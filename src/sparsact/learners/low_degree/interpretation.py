@@ -1,13 +1,17 @@
-"""What a fitted polynomial says: standard errors of its coefficients, and the total effect of each column."""
+"""What a fitted polynomial says: standard errors, shares of the variance, and the total effect of each column."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from sparsact.hypercube import WORD
-from sparsact.learners.low_degree.compact_sums import Moments, distinct_points_of
-from sparsact.learners.low_degree.distinct_points import DistinctPoints
+from sparsact.fourier.coefficients import SparseCoefficients, membership_sums
+from sparsact.fourier.measure import moments
+from sparsact.hypercube import WORD, sizes
+from sparsact.learners.low_degree.compact_sums import Cells, Moments, distinct_points_of
+from sparsact.learners.low_degree.distinct_points import DistinctPoints, correlations
+from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.low_degree.solvers.kernel import DualPolynomial
@@ -46,6 +50,72 @@ def standard_errors(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.
             "fewer monomials than rows, and ask before saving."
         )
     return np.asarray(unit * np.sqrt(variance[:, None] * np.maximum(unscaled, 0.0)))
+
+
+def frequencies(statistic: LowDegreeStatistic) -> NDArray[np.float64] | None:
+    """Share (n,) of the weight of the rows at which each column is bit 1; None where the sums do not say."""
+    if isinstance(statistic, CentredMoments):
+        return None
+    statistic.flush()
+    if isinstance(statistic, Cells):
+        return membership_sums(statistic.weights.to_float()) / statistic.weight
+    masks = Family.full(statistic.n, 1).masks
+    if isinstance(statistic, Moments):
+        known = statistic.differences.masks
+        places = np.minimum(statistic.differences.places(masks), len(known) - 1)
+        if not np.array_equal(known[places], masks):
+            return None
+        sums = statistic.weights.take(places)
+    else:
+        sums = correlations(statistic.points, statistic.weights, masks)
+    return np.asarray((1 - sums.to_float() / statistic.weight) / 2)
+
+
+def variance_shares(
+    solution: Solution, p: NDArray[np.float64] | None, by: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Shares (T, r) of the variance under a product measure by degree or column, and their standard errors.
+
+    With estimated coefficients :math:`\hat c \sim N(c, C)` of the measure's basis and a diagonal matrix A of zeros and
+    ones, :math:`\hat c^\top A \hat c - \operatorname{tr} AC` estimates :math:`c^\top A c` without bias, with variance
+    :math:`4\, c^\top ACA c + 2 \operatorname{tr} ACAC`. A share s is the ratio of two of these, and its error that of
+    :math:`A - s I` over the variance.
+    """
+    family, design, freedom = solution.polynomial.family, solution.design, solution.residual_degrees_of_freedom
+    if not isinstance(design, NormalEquations) or solution.penalty.kind != "ridge" or freedom <= 0:
+        raise ValueError(
+            f'solver_ = "{solution.solver}", or a file, leaves no covariance of the coefficients; fit more rows than '
+            'monomials with solver="auto", or read Spectrum.of(model, measure=...).weight_by_degree().'
+        )
+    if not (known := design.identified[1:]).all():
+        raise ValueError(
+            f"the rows do not determine {int((~known).sum()):,} of {len(family):,} coefficients, as of "
+            f"{family.subsets[int(known.argmin())]}; fit more rows, a lower degree, fewer subsets, or a "
+            "SparseFourierRegressor and then its `polynomial_`."
+        )
+    mean, deviation = moments(p, family.n)
+    rows, masks, factors = SparseCoefficients(family.n, family.masks, np.ones(len(family))).expansion(mean, deviation)
+    varying = masks.any(axis=1)
+    masks, places = np.unique(masks[varying], axis=0, return_inverse=True)
+    change = csr_array((factors[varying], (places.ravel(), rows[varying])), shape=(len(masks), len(family)))
+    columns, degrees = np.arange(family.n), np.arange(1, int(sizes(masks).max(initial=1)) + 1)
+    held = masks[:, columns // WORD] >> (columns % WORD).astype(np.uint64) & np.uint64(1)
+    members = held if by == "column" else sizes(masks)[:, None] == degrees
+    groups = np.column_stack([members, np.ones(len(masks))])  # last, all
+    covariance = change @ (change @ design.factor(solution.penalty.alpha).unscaled_covariance).T  # per unit of noise
+    traces, products = covariance.diagonal() @ groups, groups.T @ covariance**2 @ groups
+    found, coefficients_of = [], (change @ (solution.polynomial.coef / solution.unit)).T
+    for coef, noise in zip(coefficients_of, solution.squared_error / freedom, strict=True):
+        *parts, variance = coef**2 @ groups - noise * traces
+        variance = variance if variance > 0 else np.nan
+        shares, weighted = np.array(parts) / variance, groups * coef[:, None]
+        about = np.column_stack([np.eye(len(shares)), -shares])
+        trace = noise**2 * np.einsum("ri,ij,rj->r", about, products, about)
+        spread = noise * np.einsum("ri,ij,rj->r", about, weighted.T @ covariance @ weighted, about) - trace
+        of_noise = 2 * (noise * about @ traces) ** 2 / freedom  # as the noise is estimated
+        found.append((shares, np.sqrt(4 * np.maximum(spread, 0) + 2 * trace + of_noise) / variance))
+    values, errors = zip(*found, strict=True)
+    return np.stack(values), np.stack(errors)
 
 
 def total_effects(

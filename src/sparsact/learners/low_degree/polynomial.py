@@ -235,6 +235,8 @@ class Solution:
         A power of two near the size of the targets, over which squares are float64 whatever that size.
     first_alike : ndarray of shape (n,), intp, or None
         Place of the first column equal to each on all rows, up to sign; -1 for a constant. None for real columns.
+    frequencies : ndarray of shape (n,), or None
+        Share of the rows' weight at which each column is bit 1; None where the sums do not say.
     """
 
     polynomial: FittedPolynomial
@@ -252,6 +254,7 @@ class Solution:
     importances: NDArray[np.float64] | None = None
     unit: float = 1.0
     first_alike: NDArray[np.intp] | None = None
+    frequencies: NDArray[np.float64] | None = None
 
     def undo_scaling(self, unit: float, origin: NDArray[np.float64], penalty: Penalty) -> Solution:
         """The solution for the targets themselves, where it was found for targets over a unit, minus an origin."""

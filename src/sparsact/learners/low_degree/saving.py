@@ -24,7 +24,10 @@ _DUAL: Final = {
     "kernel": ArrayField("sizes"),
 }
 _COEF: Final = {"coef": ArrayField("D T")}
-_COLUMNS: Final = {"first_alike": ArrayField("n", np.intp, optional=True)}
+_COLUMNS: Final = {
+    "first_alike": ArrayField("n", np.intp, optional=True),
+    "frequencies": ArrayField("n", finite=True, nonnegative=True, optional=True),
+}
 _TERMS: Final = {
     "variances": ArrayField("terms", optional=True),
     "identified": ArrayField("terms", np.bool_, optional=True),
@@ -38,8 +41,8 @@ def solution_state(solution: Solution) -> tuple[State, Arrays]:
     _ = solution.residual_degrees_of_freedom  # so that the number of parameters is known
     arrays: Arrays = {name: getattr(solution, name) for name in ("squared_error", "target_squares")}
     arrays["intercept"] = polynomial.intercept
-    if solution.first_alike is not None:
-        arrays["first_alike"] = solution.first_alike
+    columns = {name: getattr(solution, name) for name in _COLUMNS}
+    arrays |= {name: values for name, values in columns.items() if values is not None}
     names = ("solver", "reason", "n_rows", "total_weight", "unit", "parameters", "encoding")
     state: State = {name: getattr(solution, name) for name in names} | {"n": family.n, "span": family.degree_range}
     state["penalty"] = [penalty.kind, penalty.alpha, bool(penalty.fit_intercept)]
@@ -71,7 +74,8 @@ def read_solution(state: State, arrays: Arrays) -> Solution:
         choice = CVSelection(int(degree), float(best), float(score), schema.strip_prefix("cv", arrays))
     found = schema.read_arrays(_TARGETS, arrays)
     T = len(found["intercept"])
-    first = schema.read_arrays(_COLUMNS, arrays, n=n).get("first_alike")
+    columns = schema.read_arrays(_COLUMNS, arrays, n=n)
+    first = columns.get("first_alike")
     if first is not None and not ((first >= -1) & (first <= np.arange(n))).all():
         raise ValueError("columns that are like later ones")
     design: Design
@@ -105,4 +109,5 @@ def read_solution(state: State, arrays: Arrays) -> Solution:
         choice=choice,
         unit=checked_positive(state["unit"], "the unit of targets"),
         first_alike=first,
+        frequencies=columns.get("frequencies"),
     )

@@ -174,6 +174,7 @@ class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ig
         held = self._held_out(len(targets), rng)
         terms, critical = self._search(*((points, targets) if held is None else (points[~held], targets[~held])), rng)
         self.polynomial_ = self._refit(points, targets, terms, critical)
+        self.polynomial_._fitted.frequencies = unpack(points, "bits").mean(axis=0)  # sums of few products lack them
         self.held_out_ = (
             None
             if held is None
@@ -254,6 +255,12 @@ class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ig
         """Fourier spectrum of the fitted function; over the signs of the cuts, for real columns."""
         check_is_fitted(self)
         return cast("Spectrum", self.polynomial_.spectrum_)
+
+    @property
+    def frequencies_(self) -> Array:
+        """How often each column is bit 1 (sign -1), (n_features,)."""
+        check_is_fitted(self)
+        return self.polynomial_.frequencies_
 
     @property
     def variables_(self) -> NDArray[np.intp]:
