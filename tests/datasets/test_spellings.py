@@ -109,6 +109,8 @@ def test_marks_of_missing_values(tmp_path, gap, row):
     assert "1 of 40 rows, which lack y (1)." in note
     rows = pa.Table.from_batches([batch.columns for batch in parts.batches(["a", "y"], 1000)]).to_pydict()
     assert rows["y"] == [cell for i, cell in enumerate(cells) if i != row]
+    path.write_text(text(Y, a=np.where(np.arange(M) == row, gap, A)))
+    assert "which lack a (1)." in complete_rows(Parts.open(path), ["a", "y"])[1]
     path.write_text(text(Y, a=np.where(A, "+", "-")))
     assert complete_rows(Parts.open(path), ["a", "y"])[1] == ""
     assert open_table(path, "y").encoding.columns[0].values in (("+", "-"), ("-", "+"))

@@ -20,10 +20,7 @@ MARKS: Final = pa.array([*NULLS, *DASHES])
 
 @dataclass(frozen=True)
 class CompleteRows(Source):
-    """The rows of another source that have a value in each of some columns.
-
-    In columns ``marked``, of numbers, marks stand for no value.
-    """
+    """The rows of another source that have a value, and no mark if it is a ``marked`` one, in each of some columns."""
 
     source: Source = field(kw_only=True)
     needed: tuple[str, ...] = field(kw_only=True)
@@ -83,10 +80,8 @@ def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = 
         remedy = f"leave the column out that lacks most: --ignore {worst[0]}"
         raise ValueError(f"every row lacks a value of some column: {counts} of {n_rows:,}; {remedy}.")
     sources = tuple(
-        CompleteRows(
-            source.path, source.columns, None, source.first_row, source=source, needed=tuple(needed), marked=marked
-        )
-        for source in parts.sources
+        CompleteRows(one.path, one.columns, None, one.first_row, source=one, needed=tuple(needed), marked=marked)
+        for one in parts.sources
     )
     note = f"left out, since a value is missing: {n_rows - n_complete:,} of {n_rows:,} rows, which lack {counts}."
     if marked:

@@ -37,15 +37,12 @@ _POINT: Final = re.compile(rf"{_SIGN}[0-9,]*\.[0-9]+")
 
 @dataclass(frozen=True)
 class Dialect:
-    """Separator of columns, mark of decimals (``"auto"``: sniffed) and encoding of a text file.
-
-    ``note`` says what was sniffed about commas in numbers.
-    """
+    """Separator of columns, mark of decimals (``"auto"``: sniffed) and encoding of a text file."""
 
     separator: str = "auto"
     decimal: str = "auto"
     encoding: str = "utf8"
-    note: str = ""
+    note: str = ""  # what a comma in numbers was taken for
 
     def __post_init__(self) -> None:
         if self.separator != "auto" and (len(self.separator) != 1 or self.separator in '"\r\n'):

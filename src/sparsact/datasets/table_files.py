@@ -50,10 +50,7 @@ class Parts:
 
     @classmethod
     def open(cls, data: Data, dialect: Dialect = Dialect()) -> Parts:  # noqa: B008 - frozen
-        """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory.
-
-        ``dialect`` is that of text files.
-        """
+        """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory."""
         if isinstance(data, Parts):
             return data
         if not is_paths(data):

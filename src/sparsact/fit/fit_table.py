@@ -236,9 +236,8 @@ def fit_table(
         from sparsact.fit.fit import FitSteps
         from sparsact.fit.scored_table import open_test, score_table  # load slowly; what was wrong so far is reported
 
-        tested = None
-        if test is not None:
-            tested = open_test(Parts.open(test, dialect), table.encoding, drop_missing=drop_missing)
+        tests = None if test is None else Parts.open(test, dialect)
+        tested = None if tests is None else open_test(tests, table.encoding, drop_missing=drop_missing)
 
         call = options.call(_named(data), None if test is None else _named(test))
         result = FitSteps(table, options, stages, checkpoint, RowColumns.of(parts, options)).result(parts.name, call)

@@ -39,16 +39,13 @@ class ScoredTarget:
 
 @dataclass(frozen=True)
 class ScoredTable:
-    """How well the rows of another table are predicted: targets of numbers, or the accuracy of classes.
-
-    ``left_out`` says how many rows could not be read, and why not the first of them.
-    """
+    """How well the rows of another table are predicted: targets of numbers, or the accuracy of classes."""
 
     name: str
     n_rows: int
     targets: tuple[ScoredTarget, ...] = ()
     accuracy: Score | None = None
-    left_out: str = ""
+    left_out: str = ""  # how many rows could not be read, and why not the first of them
 
     @property
     def lines(self) -> list[str]:
@@ -112,9 +109,8 @@ def score_table(model: object, table: Table) -> ScoredTable:
     if isinstance(encoding.targets[0], Classes):
         n_right = int((class_numbers(found) == actual[:, 0]).sum())
         ends = binomtest(n_right, n_rows).proportion_ci(method="wilson")
-        return ScoredTable(
-            name, n_rows, accuracy=Score(n_right / n_rows, float(ends.low), float(ends.high)), left_out=left_out
-        )
+        accuracy = Score(n_right / n_rows, float(ends.low), float(ends.high))
+        return ScoredTable(name, n_rows, accuracy=accuracy, left_out=left_out)
     actual_then, found_then = brought_back(encoding, actual), brought_back(encoding, found)
     targets = []
     for i, target in enumerate(encoding.targets):
