@@ -255,7 +255,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         Notes
         -----
         What noise adds to squares is subtracted, so small shares may be below 0. Errors are given rows and measure;
-        with a penalty, of the shrunken function. The cost is two products of D x D matrices.
+        with a penalty, of the shrunken function. They are too small where the same rows chose the products, since
+        these miss weak ones. The cost is two products of D x D matrices.
 
         Examples
         --------
