@@ -33,13 +33,7 @@ Array = NDArray[np.float64]
 
 
 class Anova(ABC):
-    """Components of a function of sites with letters; :func:`anova` makes it.
-
-    Attributes
-    ----------
-    frequencies : tuple of ndarray of shape (q_i,)
-        Probabilities of the letters of each site.
-    """
+    """Components of a function of sites; :func:`anova` makes it. ``frequencies`` are of the letters of each site."""
 
     frequencies: tuple[Array, ...]
 

@@ -108,7 +108,7 @@ class Interactions(SubsetValues):
                 "only Moebius coefficients of every order between opposite points determine a function; these are "
                 f"{self.index} of order {self.order} of {self.n}: call interactions(f, reference=...)."
             )
-        return Spectrum(self.storage.rebased(np.full(self.n, 0.5), -0.5 * self.reference))
+        return Spectrum(self.storage.rebased(np.full(self.n, 0.5), self.reference.astype(np.float64) / -2))
 
     def to_shapiq(self) -> Any:
         """The same as ``shapiq.InteractionValues``; wants the package shapiq.
@@ -214,15 +214,15 @@ def interactions(
     largest = default if order is None else checked_size(order, "`order`", minimum=min(1, n), maximum=n)
     at, absent = _points(n, point, reference)
     if measure is None:
-        moebius = spectrum.storage.rebased(absent, -2.0 * absent)
-        moebius = _within(moebius, np.flatnonzero(at != absent))
+        signs = absent.astype(np.float64)
+        moebius = _within(spectrum.storage.rebased(signs, -2.0 * signs), np.flatnonzero(at != absent))
     else:
-        absent = None
         mean, deviation = moments(spectrum.frequencies, n)
         moebius = spectrum.storage.rebased(np.zeros(n), (at - mean) / deviation)
+    baseline = absent if measure is None else None
     if index == "Moebius":
-        return Interactions(moebius.truncated(largest), index, largest, at, absent)
-    return Interactions(_index_sums(moebius, _weight(index, largest), largest), index, largest, at, absent)
+        return Interactions(moebius.truncated(largest), index, largest, at, baseline)
+    return Interactions(_index_sums(moebius, _weight(index, largest), largest), index, largest, at, baseline)
 
 
 def _weight(index: str, order: int) -> Weight:

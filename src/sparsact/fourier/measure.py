@@ -1,9 +1,4 @@
-r"""Product measures on the cube: each coordinate is bit 1 (sign -1) with a probability of its own, independently.
-
-References
-----------
-.. [1] R. O'Donnell, "Analysis of Boolean Functions", 2014, Section 8.4.
-"""
+"""Product measures on the cube: each coordinate is bit 1 (sign -1) with a probability of its own, independently."""
 
 from __future__ import annotations
 

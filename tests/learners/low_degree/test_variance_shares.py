@@ -182,5 +182,5 @@ def test_what_has_no_shares():
     reals = LowDegreeRegressor(1).fit(X + 0.5, y)
     with pytest.raises(ValueError, match="real columns have no measure on the cube"):
         reals.variance_shares()
-    with pytest.raises(ValueError, match="frequencies of columns are known of points of the cube"):
+    with pytest.raises(ValueError, match="frequencies of the columns were not kept, or they are real"):
         _ = reals.frequencies_

@@ -55,7 +55,11 @@ def components(
     sites, counts = sites_known(model, encoding, points), None
     sizes = [len(letters) for _, letters in sites]
     wide = np.prod(sizes, dtype=float) > LARGEST_GRID
-    if wide and not (isinstance(model, LowDegree) and model.domain_ == "cube" and is_short(model, len(sites))):
+    if wide and not (
+        isinstance(model, LowDegree)
+        and model.domain_ == "cube"
+        and max(len(model._fitted.polynomial.family), len(sites) ** 2) <= MOST_PARTS
+    ):
         return sites, []
     if measure == DATA and isinstance(model, LowDegree):
         counts = letter_frequencies(model.frequencies_, encoding)
@@ -77,11 +81,6 @@ def components(
         else:
             found.append(TableModel(model, encoding).values(cells))
     return sites, [anova(of_function.reshape(sizes), counts) for of_function in np.concatenate(found).T]
-
-
-def is_short(model: LowDegree, n_sites: int) -> bool:
-    """Whether a polynomial is decomposed product by product in seconds, and a page holds its pairs of sites."""
-    return max(len(model._fitted.polynomial.family), n_sites**2) <= MOST_PARTS
 
 
 def letter_frequencies(of_bits: NDArray[np.float64], encoding: Encoding) -> list[NDArray[np.float64]]:

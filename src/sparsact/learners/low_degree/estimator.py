@@ -229,10 +229,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def frequencies_(self) -> NDArray[np.float64]:
         """How often each column is bit 1 (sign -1), by weight of the rows, (n_features,): the measure ``"data"``."""
         if (found := self._fitted.frequencies) is None:
-            raise ValueError(
-                "frequencies of columns are known of points of the cube from degree 1 on, and of files that hold them; "
-                "pass probabilities as `measure`, or fit again."
-            )
+            raise ValueError("frequencies of the columns were not kept, or they are real; pass probabilities instead.")
         return found.copy()
 
     def variance_shares(self, measure: Measure = DATA, by: str = "degree") -> Estimate:
@@ -258,7 +255,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         Notes
         -----
         What noise adds to squares is subtracted, so small shares may be below 0. Errors are given rows and measure;
-        with a penalty, of the shrunken function. The cost is two products of D x D matrices.
+        with a penalty, of the shrunken function. They are too small where the same rows chose the products, since
+        these miss weak ones. The cost is two products of D x D matrices.
 
         Examples
         --------

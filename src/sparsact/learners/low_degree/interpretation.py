@@ -90,8 +90,7 @@ def variance_shares(
     if not (known := design.identified[1:]).all():
         raise ValueError(
             f"the rows do not determine {int((~known).sum()):,} of {len(family):,} coefficients, as of "
-            f"{family.subsets[int(known.argmin())]}; fit more rows, a lower degree, fewer subsets, or a "
-            "SparseFourierRegressor and then its `polynomial_`."
+            f"{family.subsets[int(known.argmin())]}; fit more rows, a lower degree, or fewer subsets."
         )
     mean, deviation = moments(p, family.n)
     rows, masks, factors = SparseCoefficients(family.n, family.masks, np.ones(len(family))).expansion(mean, deviation)
