@@ -30,6 +30,7 @@ def interactions_frame(target: TargetResult) -> Frame:
         "high (all at once)": [term.joint[1] for term in terms],
         "significant": [term.significant for term in terms],
         "coefficient": [term.coefficient for term in terms],
+        "rows": [term.n_rows for term in terms],
         "same on these rows": [", ".join(term.aliases) for term in terms],
     }
 

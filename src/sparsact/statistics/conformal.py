@@ -12,6 +12,9 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,3 +33,50 @@ def reach(errors: Sequence[float] | NDArray[np.float64], confidence: float) -> f
     """Half of the width of an interval that holds a new row with this probability; infinite of too few errors."""
     place = int(np.ceil((len(errors) + 1) * confidence)) - 1
     return float(errors[place]) if place < len(errors) else np.inf
+
+
+ROWS_OF_A_BIN: Final = 50  # their mean absolute error has a relative standard error of about a tenth
+MOST_BINS: Final = 20
+
+
+@dataclass(frozen=True, eq=False)
+class LocalErrors:
+    """Errors of rows left out, whose size follows the predicted value: in bins of equally many rows, then linear.
+
+    Parameters
+    ----------
+    predicted, errors : ndarray of shape (m,)
+        Predictions of rows that had not been seen, and their errors; fewer than 100 rows make one bin.
+
+    Examples
+    --------
+    Errors of large values are twice as large; half of them are below their mean there:
+
+    >>> predicted = np.repeat([1.0, 2.0], 500)
+    >>> errors = np.tile(np.linspace(-1, 1, 500), 2) * predicted
+    >>> LocalErrors(predicted, errors).reach(np.array([1.0, 2.0]), 0.5).round(2).tolist()
+    [0.5, 1.0]
+    """
+
+    predicted: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+    @cached_property
+    def knots(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Predicted values and mean absolute errors of the bins; each mean has seen one row of the overall mean too."""
+        sizes = np.abs(self.errors)
+        n_bins = min(MOST_BINS, max(1, len(sizes) // ROWS_OF_A_BIN)) if np.ptp(self.predicted) else 1
+        bins = np.array_split(self.predicted.argsort(kind="stable"), n_bins)
+        means = [(sizes[rows].sum() + sizes.mean()) / (len(rows) + 1) for rows in bins]
+        return np.array([np.median(self.predicted[rows]) for rows in bins]), np.array(means)
+
+    def scale(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean absolute errors where these values (m',) are predicted."""
+        return np.interp(values, *self.knots)
+
+    def reach(self, values: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+        """Half widths (m',) of intervals about predicted values that hold new rows with this probability."""
+        scale = self.scale(self.predicted)
+        ratios = np.divide(np.abs(self.errors), scale, out=np.zeros_like(scale), where=scale > 0)
+        width = reach(np.sort(ratios), confidence)
+        return np.full(len(values), np.inf) if np.isinf(width) else width * self.scale(values)

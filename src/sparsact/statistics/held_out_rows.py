@@ -1,0 +1,136 @@
+r"""Rows of bits with their held-out errors, and what these say of the effects of a model.
+
+A model's coefficient of :math:`\chi_S` lies from the function's by the mean of :math:`\chi_S` times the model's error
+over all points. The columns of S divide the points into :math:`2^{|S|}` cells of equal size. Held-out errors of the
+rows in each cell estimate this distance without a word on the model,
+
+.. math:: d_S = 2^{-|S|} \sum_u \chi_S(u)\, \bar r_u, \qquad
+          s_S^2 = 4^{-|S|} \sum_u \frac{1}{m_u} \overline{r^2_u},
+
+with :math:`m_u` rows in cell u. A corner of few rows that the model has missed is in both for each interaction that it
+moves; a cell of one row has that row's error, whatever all others are.
+
+References
+----------
+.. [1] T. Zrnic, E. J. Candes, "Cross-prediction-powered inference", PNAS 121, 2024.
+.. [2] J. G. MacKinnon, H. White, "Some heteroskedasticity-consistent covariance matrix estimators with improved finite
+   sample properties", J. Econometrics 29, 1985.
+"""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.statistics.conformal import LocalErrors
+
+MOST_BYTES: Final = 1 << 27  # of a text, when it is no longer compressed
+MOST_NUMBERS: Final = 1 << 18  # of predictions and errors that are kept, of more than 400 rows
+_HEAD: Final = np.dtype("<i8")
+
+
+class CoefficientError(NamedTuple):
+    """Distance of a coefficient by held-out rows, the standard error, and the degrees of freedom of the latter."""
+
+    distance: float
+    deviation: float
+    freedom: float
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutRows:
+    """Rows, what models that had not seen them predicted, and how far this was from what was measured.
+
+    Attributes
+    ----------
+    bits : ndarray of shape (m, n), bool
+        The rows; no columns where some are numbers.
+    predicted, errors : ndarray of shape (m, T)
+        Predictions, and targets less these; no columns where the targets are classes.
+    n_fitted : int
+        Rows of the fit, of which these may be a sample.
+
+    Examples
+    --------
+    One row of seven has both bits, and no model could foresee it:
+
+    >>> bits = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [1, 0], [1, 0], [1, 1]], dtype=bool)
+    >>> rows = HeldOutRows(bits, np.zeros((7, 1)), np.array([[0.0, 0, 0, 0, 0, 0, 4]]).T, 7)
+    >>> rows.n_on((0, 1)), float(rows.coefficient_error((0, 1)).distance)
+    (1, 1.0)
+    """
+
+    bits: NDArray[np.bool_]
+    predicted: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    n_fitted: int
+
+    @staticmethod
+    def n_kept(n_targets: int) -> int:
+        """The most rows that are kept with a model of so many targets."""
+        return max(400, MOST_NUMBERS // (2 * n_targets))
+
+    def n_on(self, subset: Sequence[int]) -> int | None:
+        """Number of rows in which all columns of a set are 1; None of a sample."""
+        if len(self.bits) < self.n_fitted or not self.bits.shape[1]:
+            return None
+        return int(self.bits[:, list(subset)].all(axis=1).sum())
+
+    def coefficient_error(self, subset: Sequence[int], target: int = 0) -> CoefficientError | None:
+        """Error of a model's coefficient of a set of columns; None without errors, or where columns are numbers.
+
+        The mean square of a cell counts one error of the mean size besides. A cell without rows counts as if it had its
+        share of the rows, one at most.
+        """
+        if target >= self.errors.shape[1] or not self.bits.shape[1]:
+            return None
+        bits, n_cells = self.bits[:, list(subset)], 2.0 ** len(subset)
+        unit = float(np.abs(self.errors[:, target]).max(initial=0.0)) or 1.0
+        errors = self.errors[:, target] / unit  # squares of errors of any size are then numbers
+        numbers = bits @ (1 << np.arange(len(subset)))
+        _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+        counts, overall = np.bincount(place), float(np.mean(errors**2))
+        signs = 1.0 - 2.0 * (bits[first].sum(axis=1) % 2)
+        distance = float(signs @ (np.bincount(place, errors) / counts)) / n_cells
+        variances = (np.bincount(place, errors**2) + overall) / (counts + 1) / counts
+        n_empty, of_empty = n_cells - len(counts), max(1.0, n_cells / len(errors)) * overall
+        variance = (float(variances.sum()) + n_empty * of_empty) / n_cells**2
+        spread = (float((variances**2 / counts).sum()) + n_empty * of_empty**2) / n_cells**4
+        share = len(errors) / self.n_fitted  # a sample tells less of the distance than all rows told the model
+        distance = np.sqrt(max(distance**2 - (1 - share) * variance, 0.0))
+        freedom = variance**2 / spread if spread else np.inf
+        return CoefficientError(unit * float(distance), unit * float(np.sqrt(share * variance)), freedom)
+
+    def reach(self, target: int, values: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+        """Half widths (m',) of intervals about predicted values that hold new rows of a target, or more."""
+        return LocalErrors(self.predicted[:, target], self.errors[:, target]).reach(values, confidence)
+
+    def to_text(self) -> str:
+        """The rows as a text."""
+        numbers = np.concatenate([self.predicted, self.errors], axis=1).astype("<f8")
+        packed = [
+            np.packbits(self.bits, axis=1),
+            np.array([*self.bits.shape, self.errors.shape[1], self.n_fitted], _HEAD),
+        ]
+        return b64encode(zlib.compress(packed[1].tobytes() + packed[0].tobytes() + numbers.tobytes(), 9)).decode()
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """The rows of :meth:`to_text`; a ValueError if there are none."""
+        try:
+            data = zlib.decompressobj().decompress(b64decode(text, validate=True), MOST_BYTES)
+            m, n, n_targets, n_fitted = np.frombuffer(data, _HEAD, 4).tolist()
+            packed = np.frombuffer(data, np.uint8, m * -(-n // 8), 32).reshape(m, -1)
+            numbers = np.frombuffer(data, "<f8", 2 * m * n_targets, 32 + packed.size).reshape(m, 2 * n_targets)
+        except (ValueError, zlib.error) as error:
+            raise ValueError(f"held-out rows that cannot be read: {error}") from error
+        if n_fitted < m or not np.isfinite(numbers).all():
+            raise ValueError(f"held-out rows of {m} rows of {n_fitted}, or with numbers that are not finite")
+        bits = np.unpackbits(packed, axis=1, count=n).astype(bool)
+        return cls(bits, numbers[:, :n_targets], numbers[:, n_targets:], n_fitted)
