@@ -9,7 +9,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -23,8 +23,9 @@ from sparsact import fit_table, predict_table
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points, signs_to_bits
 
-SIZES: Final = (300, 3000, 10)  # rows: of the first draw, of the last, and how many draws
+SIZES: Final = (300, 3000, 10)  # rows of the first draw and of the last, and how many draws
 CORNER: Final = "a corner"
+NAMES: Final = ("S309", "eqFP611 red", "eqFP611 combined", "LLVM", CORNER)
 
 
 def complete(name: str) -> tuple[Array, Array]:
@@ -39,48 +40,47 @@ def complete(name: str) -> tuple[Array, Array]:
 
 
 def measured(name: str, draw: int) -> Row:
-    """Effects that are named, how many are inside, their half widths over the deviation of y; predictions inside."""
+    """Effects that are named and inside, their half width over the deviation of y, and shares of predictions inside."""
     X, y = complete(name)
-    order = np.random.default_rng([draw, len(X)]).permutation(len(X))
     m = min(round(float(np.geomspace(*SIZES)[draw % SIZES[-1]])), len(X) // 2)
-    names, (rows, left) = [f"x{i}" for i in range(X.shape[1])], np.split(order, [m])
+    rows, left = np.split(np.random.default_rng([draw, len(X)]).permutation(len(X)), [m])
+    names, truth = [f"x{i}" for i in range(X.shape[1])], walsh_hadamard(y)
     result = fit_table(pa.table([*X[rows].T, y[rows]], [*names, "y"]), "y")
-    truth, (target,) = walsh_hadamard(y), result.targets
-    terms = [term for term in target.terms if term.significant and term.low is not None and term.high is not None]
+    terms = [term for term in result.targets[0].terms if term.significant]
     true = np.array([truth[sum(1 << names.index(column) for column in term.subset)] for term in terms])
-    low, high = np.array([(term.low, term.high) for term in terms], dtype=float).reshape(-1, 2).T
+    low, high = np.array([(term.low, term.high) for term in terms]).reshape(-1, 2).T
     found = predict_table(result, pa.table(list(X[left].T), names))
     predicted, lowest, highest = (found[column].to_numpy() for column in ("y", "y_low", "y_high"))
     inside = (lowest <= y[left]) & (y[left] <= highest)
-    fifths = [float(inside[part].mean()) for part in np.array_split(predicted.argsort(), 5)]
-    width = float(np.median(high - low) / 2 / y.std()) if terms else 0.0
-    counts = {"rows": m, "kind": result.choices.kind, "named": len(terms), "width": width}
-    return counts | {"inside": int(((low <= true) & (true <= high)).sum()), "predictions": fifths}
-
-
-NAMES: Final = ("S309", "eqFP611 red", "eqFP611 combined", "LLVM", CORNER)
+    return {
+        "rows": m,
+        "kind": result.choices.kind,
+        "named": len(terms),
+        "inside": int(((low <= true) & (true <= high)).sum()),
+        "width": float(np.median(high - low) / 2 / y.std()) if terms else 0.0,
+        "predictions": [float(inside[part].mean()) for part in np.array_split(predicted.argsort(), 5)],
+    }
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
     """Of each landscape and of all: shares inside, and widths."""
-    of_all = [row for row in rows if row["named"]]
-    for name in (*dict.fromkeys(row["table"] for row in of_all), "all"):
-        drawn = [row for row in of_all if name in ("all", row["table"])]
-        shares = [row["inside"] / row["named"] for row in drawn]
-        share, bars = sum(row["inside"] for row in drawn) / sum(row["named"] for row in drawn), name == "all"
-        yield Figure(name, "named effects inside", share, "", 0.9 if bars else None, 0.99 if bars else None)
-        yield Figure(name, "of one draw, at least", min(shares), "", least=0.75 if bars else None)
-        yield Figure.of(name, "half width over the deviation of y", [row["width"] for row in drawn], "")
-        for part in range(5):
-            inside = [row["predictions"][part] for row in drawn]
-            yield Figure.of(name, f"predictions inside, fifth {part + 1}", inside, "")
+    for name in (*dict.fromkeys(row["table"] for row in rows), "all"):
+        drawn = [row for row in rows if row["named"] and name in ("all", row["table"])]
+        if drawn:
+            share = sum(row["inside"] for row in drawn) / sum(row["named"] for row in drawn)
+            least = min(row["inside"] / row["named"] for row in drawn)
+            yield Figure(name, "named effects inside", share, "", *((0.9, 0.99) if name == "all" else ()))
+            yield Figure(name, "named effects inside, least of a draw", least, "", 0.75)
+            yield Figure.of(name, "half width over the deviation of y", [row["width"] for row in drawn], "")
+            for part, which in ((0, "lowest"), (4, "highest")):
+                shares = [row["predictions"][part] for row in drawn]
+                yield Figure.of(name, f"predictions inside, {which} fifth", shares, "")
 
 
 @program(option("--only", nargs="+", default=NAMES, help="landscapes to measure"), KEPT_ROWS, repeats=SIZES[-1])
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
     names, draws = ([CORNER], 1) if arguments.quick else (arguments.only, arguments.repeats)
-    tasks = [(name, draw) for draw in range(draws) for name in names]
-    cells = (({"table": name, "draw": draw}, partial(measured, name, draw)) for name, draw in tasks)
-    path: Path | None = arguments.rows
-    return list(figures(list(kept_rows(path, cells))))
+    tasks = product(range(draws), names)
+    cells = (({"table": name, "draw": draw}, partial(measured, name, draw)) for draw, name in tasks)
+    return list(figures(list(kept_rows(arguments.rows, cells))))

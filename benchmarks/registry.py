@@ -73,6 +73,7 @@ BENCHMARKS: Final = {
         ("cube_gp", ()),
         ("landscapes", ("lightgbm", "xgboost")),
         ("fit_seconds", ()),
+        ("effect_intervals", ()),
         ("letters", ()),
         ("measurement_models", ()),
         ("units", ()),
