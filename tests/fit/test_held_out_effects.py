@@ -26,16 +26,17 @@ def random_rows(m, n, *, n_fitted=None, seed=0):
 @pytest.mark.parametrize("subset", [(), (2,), (0, 3), (0, 1, 2, 3, 4)])
 def test_errors_of_a_coefficient_are_sums_over_its_cells(subset):
     """By a loop over all cells, of which some of the largest set are empty."""
-    rows = random_rows(23, 5)
-    errors, n_cells = rows.errors[:, 1], 2 ** len(subset)
+    rows = random_rows(23, 6)
+    errors, n_cells, share = rows.errors[:, 1], 2 ** len(subset), len({tuple(row) for row in rows.bits}) / 23
     distance = variance = spread = 0.0
     for cell in product((False, True), repeat=len(subset)):
         own = errors[[tuple(row) == cell for row in rows.bits[:, list(subset)]]]
-        of_cell, count = max(1.0, n_cells / 23) * np.mean(errors**2), 1
-        if count_own := len(own):
-            distance += (-1) ** sum(cell) * own.mean() / n_cells
-            of_cell, count = (np.sum(own**2) + np.mean(errors**2)) / (count_own + 1) / count_own, count_own
-        variance, spread = variance + of_cell / n_cells**2, spread + of_cell**2 / count / n_cells**4
+        of_cell = max(1.0, n_cells / 23) * np.mean(errors**2)
+        if count := len(own):
+            unseen = max(0.0, 1 - count * share / 2 ** (6 - len(subset)))
+            distance += (-1) ** sum(cell) * unseen * own.mean() / n_cells
+            of_cell = unseen * (np.sum(own**2) + np.mean(errors**2)) / (count + 1) / count
+        variance, spread = variance + of_cell / n_cells**2, spread + of_cell**2 / max(1, count) / n_cells**4
     found = rows.coefficient_error(subset, 1)
     assert found.distance == pytest.approx(abs(distance))
     assert (found.deviation, found.freedom) == pytest.approx((variance**0.5, variance**2 / spread))
@@ -43,11 +44,17 @@ def test_errors_of_a_coefficient_are_sums_over_its_cells(subset):
 
 
 def test_a_sample_of_the_rows_counts_no_cells_and_errs_as_all_rows_would():
-    rows, part = random_rows(200, 4), random_rows(200, 4, n_fitted=800)
+    rows, part = random_rows(200, 40), random_rows(200, 40, n_fitted=800)
     whole, found = (one.coefficient_error((0, 1)) for one in (rows, part))
     assert part.n_on((0, 1)) is None
     assert found.deviation == pytest.approx(whole.deviation / 2)
     assert found.distance**2 == pytest.approx(max(0.0, whole.distance**2 - 0.75 * whole.deviation**2))
+
+
+def test_a_complete_cube_leaves_nothing_open():
+    bits = np.array(list(product((False, True), repeat=4)) * 2)
+    rows = HeldOutRows(bits, np.zeros((32, 1)), np.random.default_rng(1).normal(size=(32, 1)), 32)
+    assert rows.coefficient_error((0, 2))[:2] == pytest.approx((0.0, 0.0))
 
 
 def test_errors_of_any_size_and_of_none():

@@ -123,17 +123,18 @@ class Term:
 
     @property
     def bounds(self) -> str:
-        """The interval, or why there is none; of the aliases three. The constant is not tested."""
+        """The interval, or why there is none, and the rows; of the aliases three. The constant is not tested."""
+        rests = ""
+        if self.subset and self.n_rows is not None:
+            rests = f"   rests on {self.n_rows:,} row{'s' * (self.n_rows != 1)}"
         if self.identified:
             if self.low is None:
-                return ""
+                return rests
             mark = "" if self.q_value is None or self.significant else f"   not significant (q = {self.q_value:.2g})"
-            if self.n_rows is not None and self.subset:
-                mark = f"   rests on {self.n_rows:,} row{'s' * (self.n_rows != 1)}{mark}"
-            return f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]{mark}"
+            return f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]{rests}{mark}"
         more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
         same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""
-        return f"   not identified by these rows{same}"
+        return f"   not identified by these rows{same}{rests}"
 
     def to_dict(self) -> dict[str, Any]:
         """Columns, coefficient and effect with their intervals, as JSON holds them."""

@@ -1,14 +1,14 @@
 r"""Rows of bits with their held-out errors, and what these say of the effects of a model.
 
 A model's coefficient of :math:`\chi_S` lies from the function's by the mean of :math:`\chi_S` times the model's error
-over all points. The columns of S divide the points into :math:`2^{|S|}` cells of equal size. Held-out errors of the
-rows in each cell estimate this distance without a word on the model,
+over all points. The columns of S divide the points into :math:`2^{|S|}` cells of equal size. Held-out errors r of the
+:math:`m_u` rows in cell u estimate this distance and the standard error of the coefficient, whatever the model,
 
-.. math:: d_S = 2^{-|S|} \sum_u \chi_S(u)\, \bar r_u, \qquad
-          s_S^2 = 4^{-|S|} \sum_u \frac{1}{m_u} \overline{r^2_u},
+.. math:: d_S = 2^{-|S|} \sum_u \chi_S(u)\, q_u\, \bar r_u, \qquad
+          s_S^2 = 4^{-|S|} \sum_u \frac{q_u}{m_u} \overline{r^2_u},
 
-with :math:`m_u` rows in cell u. A corner of few rows that the model has missed is in both for each interaction that it
-moves; a cell of one row has that row's error, whatever all others are.
+with the share :math:`q_u` of the cell's points that no row has: the others are known but for their noise. A corner of
+few rows that the model has missed is in both for each interaction that it moves, and a cell of one row has its error.
 
 References
 ----------
@@ -23,6 +23,7 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -82,6 +83,11 @@ class HeldOutRows:
             return None
         return int(self.bits[:, list(subset)].all(axis=1).sum())
 
+    @cached_property
+    def n_points(self) -> float:
+        """Distinct rows of the fit for each row that is kept, as far as these tell."""
+        return len(np.unique(np.packbits(self.bits, axis=1), axis=0)) / len(self.bits) * self.n_fitted / len(self.bits)
+
     def coefficient_error(self, subset: Sequence[int], target: int = 0) -> CoefficientError | None:
         """Error of a model's coefficient of a set of columns; None without errors, or where columns are numbers.
 
@@ -96,9 +102,10 @@ class HeldOutRows:
         numbers = bits @ (1 << np.arange(len(subset)))
         _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
         counts, overall = np.bincount(place), float(np.mean(errors**2))
+        unseen = 1 - np.minimum(1.0, counts * self.n_points * n_cells / 2.0 ** self.bits.shape[1])
         signs = 1.0 - 2.0 * (bits[first].sum(axis=1) % 2)
-        distance = float(signs @ (np.bincount(place, errors) / counts)) / n_cells
-        variances = (np.bincount(place, errors**2) + overall) / (counts + 1) / counts
+        distance = float(signs @ (unseen * np.bincount(place, errors) / counts)) / n_cells
+        variances = unseen * (np.bincount(place, errors**2) + overall) / (counts + 1) / counts
         n_empty, of_empty = n_cells - len(counts), max(1.0, n_cells / len(errors)) * overall
         variance = (float(variances.sum()) + n_empty * of_empty) / n_cells**2
         spread = (float((variances**2 / counts).sum()) + n_empty * of_empty**2) / n_cells**4
