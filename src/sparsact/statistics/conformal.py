@@ -70,13 +70,15 @@ class LocalErrors:
         means = [(sizes[rows].sum() + sizes.mean()) / (len(rows) + 1) for rows in bins]
         return np.array([np.median(self.predicted[rows]) for rows in bins]), np.array(means)
 
-    def scale(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Mean absolute errors where these values (m',) are predicted."""
-        return np.interp(values, *self.knots)
+    def shape(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean absolute errors where these values (m',) are predicted, over that of all rows."""
+        overall = float(np.abs(self.errors).mean())
+        return np.interp(values, *self.knots) / overall if overall else np.ones(len(values))
 
-    def reach(self, values: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
-        """Half widths (m',) of intervals about predicted values that hold new rows with this probability."""
-        scale = self.scale(self.predicted)
-        ratios = np.divide(np.abs(self.errors), scale, out=np.zeros_like(scale), where=scale > 0)
-        width = reach(np.sort(ratios), confidence)
-        return np.full(len(values), np.inf) if np.isinf(width) else width * self.scale(values)
+    def reach(self, values: NDArray[np.float64], confidence: float, *, least: float = 0.0) -> NDArray[np.float64]:
+        """Half widths (m',) of intervals about predicted values that hold new rows with this probability.
+
+        Infinite of too few rows, or else at least ``least`` times the shape.
+        """
+        width = reach(np.sort(np.abs(self.errors) / self.shape(self.predicted)), confidence)
+        return np.full(len(values), np.inf) if np.isinf(width) else max(width, least) * self.shape(values)
