@@ -38,7 +38,7 @@ def test_errors_of_a_coefficient_are_sums_over_its_cells(subset):
             of_cell = unseen * (np.sum(own**2) + np.mean(errors**2)) / (count + 1) / count
         variance, spread = variance + of_cell / n_cells**2, spread + of_cell**2 / max(1, count) / n_cells**4
     found = rows.coefficient_error(subset, 1)
-    assert found.distance == pytest.approx(abs(distance))
+    assert found.distance == pytest.approx(max(0.0, distance**2 - variance) ** 0.5)
     assert (found.deviation, found.freedom) == pytest.approx((variance**0.5, variance**2 / spread))
     assert rows.n_on(subset) == sum(all(row[i] for i in subset) for row in rows.bits)
 
@@ -47,8 +47,18 @@ def test_a_sample_of_the_rows_counts_no_cells_and_errs_as_all_rows_would():
     rows, part = random_rows(200, 40), random_rows(200, 40, n_fitted=800)
     whole, found = (one.coefficient_error((0, 1)) for one in (rows, part))
     assert part.n_on((0, 1)) is None
-    assert found.deviation == pytest.approx(whole.deviation / 2)
-    assert found.distance**2 == pytest.approx(max(0.0, whole.distance**2 - 0.75 * whole.deviation**2))
+    assert found == pytest.approx((whole.distance, whole.deviation / 2, whole.freedom))
+
+
+def test_a_missed_corner_is_in_the_distance_of_each_of_its_effects():
+    """Errors of 1 in one of 32 combinations of five columns: each product of these is off by 1 / 32, no other one."""
+    rng = np.random.default_rng(2)
+    bits = rng.random((3_000, 16)) < 0.5
+    errors = bits[:, :5].all(axis=1).astype(float)[:, None]
+    rows = HeldOutRows(bits, 0 * errors, errors, 3_000)
+    for subset in [(0,), (1, 4), (0, 1, 2, 3, 4)]:
+        assert rows.coefficient_error(subset).distance == pytest.approx(1 / 32, abs=0.012)  # 4 errors
+    assert rows.coefficient_error((5, 6)).distance < 0.012
 
 
 def test_a_complete_cube_leaves_nothing_open():

@@ -9,6 +9,7 @@ over all points. The columns of S divide the points into :math:`2^{|S|}` cells o
 
 with the share :math:`q_u` of the cell's points that no row has: the others are known but for their noise. A corner of
 few rows that the model has missed is in both for each interaction that it moves, and a cell of one row has its error.
+Of :math:`d_S^2` what is beyond its own noise counts, :math:`s_S^2`.
 
 References
 ----------
@@ -59,12 +60,12 @@ class HeldOutRows:
 
     Examples
     --------
-    One row of seven has both bits, and no model could foresee it:
+    One row of seven has both bits, and errs by 4, of which a product of two has a quarter:
 
     >>> bits = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [1, 0], [1, 0], [1, 1]], dtype=bool)
-    >>> rows = HeldOutRows(bits, np.zeros((7, 1)), np.array([[0.0, 0, 0, 0, 0, 0, 4]]).T, 7)
-    >>> rows.n_on((0, 1)), float(rows.coefficient_error((0, 1)).distance)
-    (1, 1.0)
+    >>> rows = HeldOutRows(np.pad(bits, [(0, 0), (0, 9)]), np.zeros((7, 1)), np.array([[0.0, 0, 0, 0, 0, 0, 4]]).T, 7)
+    >>> rows.n_on((0, 1)), round(rows.coefficient_error((0, 1)).deviation, 1)
+    (1, 0.8)
     """
 
     bits: NDArray[np.bool_]
@@ -109,10 +110,10 @@ class HeldOutRows:
         n_empty, of_empty = n_cells - len(counts), max(1.0, n_cells / len(errors)) * overall
         variance = (float(variances.sum()) + n_empty * of_empty) / n_cells**2
         spread = (float((variances**2 / counts).sum()) + n_empty * of_empty**2) / n_cells**4
-        share = len(errors) / self.n_fitted  # a sample tells less of the distance than all rows told the model
-        distance = np.sqrt(max(distance**2 - (1 - share) * variance, 0.0))
+        distance = float(np.sqrt(max(distance**2 - variance, 0.0)))  # its noise is none of the model's
         freedom = variance**2 / spread if spread else np.inf
-        return CoefficientError(unit * float(distance), unit * float(np.sqrt(share * variance)), freedom)
+        deviation = float(np.sqrt(variance * len(errors) / self.n_fitted))  # the model has learned from all rows
+        return CoefficientError(unit * distance, unit * deviation, freedom)
 
     def reach(self, target: int, values: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
         """Half widths (m',) of intervals about predicted values that hold new rows of a target, or more."""
@@ -121,11 +122,9 @@ class HeldOutRows:
     def to_text(self) -> str:
         """The rows as a text."""
         numbers = np.concatenate([self.predicted, self.errors], axis=1).astype("<f8")
-        packed = [
-            np.packbits(self.bits, axis=1),
-            np.array([*self.bits.shape, self.errors.shape[1], self.n_fitted], _HEAD),
-        ]
-        return b64encode(zlib.compress(packed[1].tobytes() + packed[0].tobytes() + numbers.tobytes(), 9)).decode()
+        head = np.array([*self.bits.shape, self.errors.shape[1], self.n_fitted], _HEAD)
+        whole = head.tobytes() + np.packbits(self.bits, axis=1).tobytes() + numbers.tobytes()
+        return b64encode(zlib.compress(whole, 9)).decode()
 
     @classmethod
     def from_text(cls, text: str) -> Self:
