@@ -9,7 +9,7 @@ over all points. The columns of S divide the points into :math:`2^{|S|}` cells o
 
 with the share :math:`q_u` of the cell's points that no row has: the others are known but for their noise. A corner of
 few rows that the model has missed is in both for each interaction that it moves, and a cell of one row has its error.
-Of :math:`d_S^2` what is beyond its own noise counts, :math:`s_S^2`.
+Of :math:`d_S^2` only what is beyond its own noise, :math:`s_S^2`, counts.
 
 References
 ----------
@@ -38,7 +38,7 @@ _HEAD: Final = np.dtype("<i8")
 
 
 class CoefficientError(NamedTuple):
-    """Distance of a coefficient by held-out rows, the standard error, and the degrees of freedom of the latter."""
+    """Distance of a coefficient by held-out rows beyond its noise, the standard error, and the freedom of the latter."""
 
     distance: float
     deviation: float
