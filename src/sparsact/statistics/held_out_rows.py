@@ -38,7 +38,7 @@ _HEAD: Final = np.dtype("<i8")
 
 
 class CoefficientError(NamedTuple):
-    """Distance of a coefficient by held-out rows beyond its noise, the standard error, and the freedom of the latter."""
+    """Distance of a coefficient by held-out rows beyond its noise, its standard error, and the freedom of that."""
 
     distance: float
     deviation: float
