@@ -7,7 +7,6 @@ from math import hypot
 from typing import Any, Final, Self
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from sparsact.statistics.held_out_rows import CoefficientError
 
@@ -61,6 +60,8 @@ class Term:
         The deviation is :math:`\sqrt{\max(\sigma, s)^2 + d^2}`, with the model's own :math:`\sigma`, and d and s of
         :mod:`sparsact.statistics.held_out_rows`. Its degrees of freedom are Welch and Satterthwaite's.
         """
+        from scipy.special import stdtr, stdtrit  # loads slowly
+
         if self.low is None or self.high is None or not error.deviation:
             return self
         own = (self.high - self.low) / 2 / float(stdtrit(np.inf, (1 + CONFIDENCE) / 2))
