@@ -119,6 +119,8 @@ def test_widths_follow_the_predicted_value():
         assert 0.92 < inside[part].mean() < 0.98
     assert np.isinf(LocalErrors(predicted[:9], predicted[:9]).reach(new[:2], 0.95)).all()
     assert (LocalErrors(predicted, 0 * predicted).reach(new, 0.95) == 0).all()
+    far, near = (LocalErrors(predicted, size * predicted).reach(new, 0.95) for size in (1e306, 1.0))
+    np.testing.assert_allclose(far / 1e306, near)
 
 
 @pytest.fixture(scope="module")

@@ -63,17 +63,18 @@ class LocalErrors:
 
     @cached_property
     def knots(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Predicted values and mean absolute errors of the bins; each mean has seen one row of the overall mean too."""
+        """Predicted values of the bins, and their mean absolute errors over that of all rows, which counts as a row."""
         sizes = np.abs(self.errors)
+        sizes = sizes / (sizes.max() or 1.0)  # sums of errors of any size are then numbers
+        sizes = sizes / sizes.mean() if sizes.any() else sizes + 1
         n_bins = min(MOST_BINS, max(1, len(sizes) // ROWS_OF_A_BIN)) if np.ptp(self.predicted) else 1
         bins = np.array_split(self.predicted.argsort(kind="stable"), n_bins)
-        means = [(sizes[rows].sum() + sizes.mean()) / (len(rows) + 1) for rows in bins]
+        means = [(sizes[rows].sum() + 1) / (len(rows) + 1) for rows in bins]
         return np.array([np.median(self.predicted[rows]) for rows in bins]), np.array(means)
 
     def shape(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Mean absolute errors where these values (m',) are predicted, over that of all rows."""
-        overall = float(np.abs(self.errors).mean())
-        return np.interp(values, *self.knots) / overall if overall else np.ones(len(values))
+        return np.interp(values, *self.knots)
 
     def reach(self, values: NDArray[np.float64], confidence: float, *, least: float = 0.0) -> NDArray[np.float64]:
         """Half widths (m',) of intervals about predicted values that hold new rows with this probability.
