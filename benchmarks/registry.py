@@ -74,6 +74,7 @@ BENCHMARKS: Final = {
         ("cube_gp", ()),
         ("landscapes", ("lightgbm", "xgboost")),
         ("fit_seconds", ()),
+        ("effect_intervals", ()),
         ("letters", ()),
         ("measurement_models", ()),
         ("units", ()),

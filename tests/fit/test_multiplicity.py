@@ -1,5 +1,6 @@
 """Many effects at once: q-values, intervals that hold for all, and the ceiling that replicates show."""
 
+from dataclasses import replace
 from itertools import combinations
 from math import prod
 
@@ -9,7 +10,7 @@ import pytest
 import scipy.stats
 
 import sparsact as sa
-from sparsact.fit.explain import q_values
+from sparsact.fit.explain import q_values, terms
 from sparsact.fit.scores import noise_ceiling
 
 NAMES = "abcdef"
@@ -35,14 +36,17 @@ def test_q_values_and_joint_intervals_are_those_of_the_t_tests():
     design = np.array([[prod(1 - 2 * row[i] for i in subset) for subset in monomials] for row in bits])
     y = design[:, 1] + 0.3 * design[:, 7] + 0.2 * design[:, 9] + rng.normal(0, 1, 113)
     result = sa.fit_table(table(bits, y), "y", degree=2, alpha=0.0)
+    found = terms(result.model, 0, replace(result.encoding, design=None))  # by the model alone
     coefficients, rest, *_ = np.linalg.lstsq(design, y)
     freedom = 113 - len(monomials)
     error = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * rest / freedom)
     p = 2 * scipy.stats.t.sf(np.abs(coefficients) / error, freedom)[1:]
     q = dict(zip(monomials[1:], step_up(p), strict=True))
     wide = scipy.stats.t.ppf(1 - 0.05 / len(p) / 2, freedom) * error
-    for term in result.targets[0].terms:
+    for term, wider in zip(found, result.targets[0].terms, strict=True):
         subset = tuple(NAMES.index(name) for name in term.subset)
+        assert wider.low <= term.low < term.high <= wider.high
+        assert wider.q_value >= term.q_value
         place = monomials.index(subset)
         assert term.q_value == pytest.approx(q[subset], rel=1e-6)
         assert term.significant == (q[subset] <= 0.05)

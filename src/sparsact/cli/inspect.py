@@ -253,7 +253,7 @@ def _print_learned(model: LSHModel | LowDegree, encoding: Encoding, described: s
 
 
 def _print_terms(target: dict[str, Any]) -> None:
-    table = grid(["columns"], ("effect", "low (95 %)", "high (95 %)", "q"), title=target["name"])
+    table = grid(["columns"], ("effect", "low (95 %)", "high (95 %)", "q", "rows"), title=target["name"])
     for term in target["terms"]:
         numbers = [term[name] for name in ("effect", "effect_low", "effect_high")]
         q_value = "–" if term["q_value"] is None else f"{term['q_value']:.2g}"
@@ -261,6 +261,7 @@ def _print_terms(target: dict[str, Any]) -> None:
             shown(" × ".join(term["columns"]) or CONSTANT),
             *("–" if x is None else f"{x:+.5g}" for x in numbers),
             q_value,
+            "–" if term["rows"] is None else f"{term['rows']:,}",
         )
     terminal().print(table)
 

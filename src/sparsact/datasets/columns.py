@@ -340,6 +340,7 @@ class Encoding:
         if design is not None:
             reals = sum(isinstance(column, Real) for column in columns)
             sizes = design.n_bits + reals, len(design.low), len(design.high)
-            if sizes != (len(encoding.feature_names), reals, reals) or len(design.errors) not in (0, len(one)):
+            n_errors = 0 if design.held_out is None else design.held_out.errors.shape[1]
+            if sizes != (len(encoding.feature_names), reals, reals) or n_errors not in (0, len(one)):
                 raise ValueError("an encoding has a design of other columns")
         return encoding

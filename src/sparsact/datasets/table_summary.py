@@ -13,10 +13,9 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.statistics.conformal import kept_errors, reach
+from sparsact.statistics.held_out_rows import HeldOutRows
 
 MOST_BITS: Final = 512  # whose pairs are kept
-MOST_ERRORS: Final = 400  # of a target
 
 
 @dataclass(frozen=True)
@@ -25,23 +24,28 @@ class TableDesign:
 
     ``n_bits`` is the number of features that are bits. ``pairs`` is a text, a packed table (2, 2, n_bits, n_bits) of
     pairs of values that never occurred together; empty where all did. ``low`` and ``high`` are the ranges of the
-    features that are numbers. ``errors`` are, for each target, sorted absolute errors of held-out rows, at most 400.
+    features that are numbers. ``rows`` is a text too, of the held-out rows with their errors; empty of a fit that made
+    none.
     """
 
     n_bits: int
     pairs: str = ""
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
-    errors: tuple[tuple[float, ...], ...] = ()
+    rows: str = ""
 
     @classmethod
     def of(
-        cls, unseen: NDArray[np.bool_], low: NDArray[np.float64], high: NDArray[np.float64], errors: NDArray[np.float64]
+        cls,
+        unseen: NDArray[np.bool_],
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+        held_out: HeldOutRows | None = None,
     ) -> Self:
-        """From a table (2, 2, n, n), ranges, and held-out errors (rows, targets)."""
+        """From a table (2, 2, n, n), ranges, and held-out rows."""
         packed = b64encode(zlib.compress(np.packbits(unseen).tobytes(), 9)).decode() if unseen.any() else ""
-        kept = tuple(tuple(kept_errors(of_target, MOST_ERRORS).tolist()) for of_target in errors.T)
-        return cls(unseen.shape[-1], packed, tuple(low.tolist()), tuple(high.tolist()), kept)
+        rows = "" if held_out is None else held_out.to_text()
+        return cls(unseen.shape[-1], packed, tuple(low.tolist()), tuple(high.tolist()), rows)
 
     @cached_property
     def unseen(self) -> NDArray[np.bool_] | None:
@@ -59,18 +63,24 @@ class TableDesign:
         table = np.unpackbits(np.frombuffer(data, np.uint8), count=4 * n * n)
         return table.reshape(2, 2, n, n).astype(bool)
 
-    def reach(self, target: int, confidence: float) -> float:
-        """Half of the width of an interval that holds a new row of the target with this probability, or more."""
-        return reach(self.errors[target], confidence)
+    @cached_property
+    def held_out(self) -> HeldOutRows | None:
+        """Held-out rows with their errors; None if there are none."""
+        return HeldOutRows.from_text(self.rows) if self.rows else None
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Self:
         """From its fields as JSON holds them; a ValueError if they are no design's."""
         numbers = {name: tuple(map(float, found[name])) for name in ("low", "high")}
-        errors = tuple(tuple(sorted(map(float, of_target))) for of_target in found["errors"])
-        n_bits, pairs = found["n_bits"], found["pairs"]
-        if type(n_bits) is not int or not isinstance(pairs, str) or not 0 <= n_bits <= (MOST_BITS if pairs else n_bits):
+        n_bits, pairs, rows = found["n_bits"], found["pairs"], found.get("rows", "")
+        if errors := [sorted(map(float, of_target)) for of_target in found.get("errors", ())]:  # an earlier version's
+            held_out = np.transpose(errors)
+            rows = HeldOutRows(np.empty((len(held_out), 0), bool), 0 * held_out, held_out, len(held_out)).to_text()
+        texts = isinstance(pairs, str) and isinstance(rows, str)
+        if type(n_bits) is not int or not texts or not 0 <= n_bits <= (MOST_BITS if pairs else n_bits):
             raise ValueError(f"a design of {n_bits!r} bits")
-        design = cls(n_bits, pairs, **numbers, errors=errors)
+        design = cls(n_bits, pairs, **numbers, rows=rows)
         _ = design.unseen
+        if design.held_out is not None and design.held_out.bits.shape[1] not in (0, n_bits):
+            raise ValueError("a design with held-out rows of other columns")
         return design

@@ -15,6 +15,7 @@ from sparsact.datasets.columns import Bit, Column, Encoding, OneHot, Points, Rea
 from sparsact.datasets.sites import BitString
 from sparsact.datasets.table_files import PlacedRows
 from sparsact.datasets.table_summary import MOST_BITS, TableDesign
+from sparsact.statistics.held_out_rows import HeldOutRows
 
 NAMED: Final = 4  # pairs in a note
 LARGEST_CUBE: Final = 24  # columns: a table can hold most of their combinations
@@ -101,9 +102,9 @@ class DesignSums:
         self.seen = arrays["design.seen"].astype(bool)
         self.low, self.high = arrays["design.low"], arrays["design.high"]
 
-    def design(self, errors: NDArray[np.float64]) -> TableDesign:
-        """What was seen, with held-out errors (rows, targets)."""
-        return TableDesign.of(~self.seen, self.low, self.high, errors)
+    def design(self, held_out: HeldOutRows | None = None) -> TableDesign:
+        """What was seen, with held-out rows if there are any."""
+        return TableDesign.of(~self.seen, self.low, self.high, held_out)
 
 
 def bit_values(encoding: Encoding) -> list[tuple[str, str]]:

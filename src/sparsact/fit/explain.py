@@ -20,6 +20,7 @@ from sparsact.fourier import Spectrum
 from sparsact.fourier.measure import DATA, UNIFORM
 from sparsact.hypercube import Subset
 from sparsact.learners.cube_ensemble import CubeEnsemble
+from sparsact.learners.latent import LatentRegressor
 from sparsact.learners.low_degree.compact_sums import Cells, distinct_points_of
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.estimator import LowDegree
@@ -71,11 +72,14 @@ def tested_terms(
     q_values: Sequence[float | None],
     n_tested: int,
 ) -> list[Term]:
-    """Terms of sets of bits with their q-values and intervals, each by itself and for ``n_tested`` at once."""
+    """Terms of sets of bits with their q-values and intervals, each by itself and for ``n_tested`` at once.
+
+    Where held-out rows have errors in the units of the coefficients, the intervals are as wide as these require.
+    """
     own = intervals(model, target, subsets)
     joint = intervals(model, target, subsets, 1 - (1 - CONFIDENCE) / max(1, n_tested))
-    names = encoding.feature_names
-    return [
+    names, rows = encoding.feature_names, None if encoding.design is None else encoding.design.held_out
+    found = [
         Term(
             tuple(names[i] for i in subset),
             float(value),
@@ -84,9 +88,14 @@ def tested_terms(
             joint_low=of_all[0],
             joint_high=of_all[1],
             n_bits=len(subset),
+            n_rows=None if rows is None else rows.n_on(subset),
         )
         for subset, value, ends, q_value, of_all in zip(subsets, coef, own, q_values, joint, strict=True)
     ]
+    if rows is None or isinstance(model, LatentRegressor) or (isinstance(model, LowDegree) and model.domain_ == "real"):
+        return found
+    errors = [rows.coefficient_error(subset, target) for subset in subsets]
+    return [term.widened(error, n_tested) if error else term for term, error in zip(found, errors, strict=True)]
 
 
 def q_values(model: LowDegree, target: int, listed: NDArray[np.intp]) -> tuple[list[float | None], int]:

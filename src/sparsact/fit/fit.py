@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes
-from sparsact.datasets.unseen_rows import DesignSums, design_notes
+from sparsact.datasets.table_summary import MOST_BITS
+from sparsact.datasets.unseen_rows import DesignSums, bits_of, design_notes
 from sparsact.environment import versions
 from sparsact.fit.candidate import Details, Facts, Fit, FitRun, Targets
 from sparsact.fit.candidates import candidates
@@ -30,6 +32,7 @@ from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
 from sparsact.passes.progress import StageProgress, Stages
 from sparsact.passes.resumable import Checkpoint
+from sparsact.statistics.held_out_rows import HeldOutRows
 from sparsact.statistics.row_sample import RowSample
 
 
@@ -64,16 +67,14 @@ class FitSteps:
             if self._is_classes:  # they share the mean R2 of their indicators
                 of_functions = [[r2] * len(function_names(encoding)) for r2 in (scores.mean_r2, linear.r2)]
             targets = scored_targets(encoding, y[shown], predicted, *of_functions)
+            held_out = self._held_out(sums.sample, shown, targets, sums.n_rows)
+            encoding = replace(encoding, design=sums.design.design(held_out))
+            run.facts = replace(run.facts, table=replace(table, encoding=encoding))
             if options.explain:
                 targets, details = kind.findings(run, fit, targets)
                 targets = self._explained(targets, fit, sums.sample)
             if kind.is_polynomial:
                 choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
-            errors = np.empty((0, 0))
-            if predicted is not None and not self._is_classes:  # scaled to rows of mean weight
-                errors = y[shown].reshape(predicted.shape) - predicted
-                errors *= np.sqrt(sums.sample.weights[shown])[:, None]
-            encoding = replace(encoding, design=sums.design.design(errors))
         model.table_encoding_ = encoding.to_json()
         return FitResult(
             model=model,
@@ -93,12 +94,26 @@ class FitSteps:
             details=details,
         )
 
+    def _held_out(self, sample: RowSample, shown: NDArray[np.intp], targets: Targets, n_rows: int) -> HeldOutRows:
+        """Some rows, bits if all columns are, and of targets of numbers with their held-out errors."""
+        encoding, (X, *_) = self.table.encoding, sample.rows()
+        few = np.isin(shown, sample.smallest(HeldOutRows.n_kept(len(targets))))
+        kept = shown[few]
+        bits = bits_of(encoding, X[kept])[:, : 0 if encoding.real or X.shape[1] > MOST_BITS else None]
+        known = [] if self._is_classes else [(one.actual, one.predicted) for one in targets]
+        predicted = [predicted[few] for _, predicted in known if predicted is not None]
+        actual = [actual[few] for actual, _ in known[: len(predicted)]]
+        shape = len(predicted), len(kept)
+        values = np.reshape(predicted, shape).T
+        errors = (np.reshape(actual, shape).T - values) * np.sqrt(sample.weights[kept])[:, None]  # of mean weight
+        return HeldOutRows(bits, values, errors, n_rows)
+
     def _with_notes(self, sums: FoldSums) -> Encoding:
         """The encoding with notes on what the rows show, unless they are of another table."""
         encoding, (X, y, _) = self.table.encoding, sums.sample.rows()
         first: list[str] = []
         if self.options.encoding is None:
-            design = sums.design.design(np.empty((0, 0)))
+            design = sums.design.design()
             first = warnings(encoding, X, y) + design_notes(encoding, design, X if sums.sample.is_complete else None)
         last = pinned_notes(self.table, self.options, sums.sample)
         return replace(encoding, notes=tuple(dict.fromkeys((*first, *encoding.notes, *last))))

@@ -62,8 +62,8 @@ def predict_table(
     Notes
     -----
     Intervals of a Gaussian process come from its posterior. Intervals of other models are as wide as held-out errors
-    were, the same for every row: right on average over rows like the fit's, too narrow for rows ``outside``.
-    They are null where held-out rows are too few to tell.
+    were where about the same value was predicted: right on average over rows like the fit's, too narrow for rows
+    ``outside``. They are null where held-out rows are too few to tell.
 
     Examples
     --------

@@ -41,15 +41,16 @@ class TableModel:
     def intervals(self, X: NDArray[Any], found: Array, confidence: float) -> tuple[Array, Array]:
         """Lower and upper ends (m, targets) about values, as the targets were learned; infinite where unknown.
 
-        If the model gives none, they are as wide as its held-out errors.
+        If the model gives none, they are as wide as its held-out errors where about this value is predicted.
         """
         by_method, design = predictor(self.model), self.encoding.design
         ends = by_method.interval(self._rows(X), found, confidence)
         if ends is not None:
             return ends[:, :1], ends[:, 1:]
-        reach = np.full(found.shape[1], np.inf)
-        if design is not None and design.errors:
-            reach = np.array([design.reach(i, confidence) for i in range(found.shape[1])])
+        reach, held_out = np.full(found.shape, np.inf), None if design is None else design.held_out
+        if held_out is not None and len(held_out.errors):
+            for i in range(held_out.errors.shape[1]):
+                reach[:, i] = held_out.reach(i, found[:, i], confidence)
         return np.clip(found - reach, *by_method.bounds), np.clip(found + reach, *by_method.bounds)
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from math import hypot
+from typing import Any, Final, Self
+
+import numpy as np
+
+from sparsact.statistics.held_out_rows import CoefficientError
 
 CONFIDENCE: Final = 0.95
 CONSTANT: Final = "constant"  # label of the product of no columns
@@ -33,7 +38,8 @@ class Term:
     (Bonferroni), so that it may be read off effects that were picked for their size. ``q_value`` is that of Benjamini
     and Hochberg over all of them: of the effects with at most this q-value about so large a share is expected to be
     null. Of a Gaussian process it is twice the posterior probability that the sign is wrong. An effect is
-    ``significant`` if its q-value is at most 0.05.
+    ``significant`` if its q-value is at most 0.05. It rests on the ``n_rows`` in which all columns of the set are 1,
+    which are not counted in a sample.
     """
 
     subset: tuple[str, ...]
@@ -46,6 +52,34 @@ class Term:
     joint_low: float | None = None
     joint_high: float | None = None
     n_bits: int = field(kw_only=True)
+    n_rows: int | None = field(default=None, kw_only=True)
+
+    def widened(self, error: CoefficientError, n_tested: int) -> Self:
+        r"""The same with intervals and a q-value that hold where the model is wrong, by its held-out errors.
+
+        The deviation is :math:`\sqrt{\max(\sigma, s)^2 + d^2}`, with the model's own :math:`\sigma`, and d and s of
+        :mod:`sparsact.statistics.held_out_rows`. Its degrees of freedom are Welch and Satterthwaite's.
+        """
+        from scipy.special import stdtr, stdtrit  # loads slowly
+
+        if self.low is None or self.high is None or not error.deviation:
+            return self
+        own = (self.high - self.low) / 2 / float(stdtrit(np.inf, (1 + CONFIDENCE) / 2))
+        deviation = hypot(max(own, error.deviation), error.distance)
+        freedom = error.freedom * (deviation / error.deviation) ** 4
+
+        def ends(tail: float) -> tuple[float, float]:
+            reach = -float(stdtrit(freedom, tail)) * deviation
+            return self.coefficient - reach, self.coefficient + reach
+
+        tail = (1 - CONFIDENCE) / 2
+        (low, high), joint = ends(tail), ends(tail / max(1, n_tested))
+        if self.joint_low is not None and self.joint_high is not None:
+            joint = min(joint[0], self.joint_low), max(joint[1], self.joint_high)
+        q_value = self.q_value
+        if q_value is not None:
+            q_value = max(q_value, 2 * float(stdtr(freedom, -abs(self.coefficient) / deviation)))
+        return replace(self, low=low, high=high, joint_low=joint[0], joint_high=joint[1], q_value=q_value)
 
     @property
     def significant(self) -> bool:
@@ -90,19 +124,23 @@ class Term:
 
     @property
     def bounds(self) -> str:
-        """The interval, or why there is none; of the aliases three. The constant is not tested."""
+        """The interval, or why there is none, and the rows; of the aliases three. The constant is not tested."""
+        rests = ""
+        if self.subset and self.n_rows is not None:
+            rests = f"   rests on {self.n_rows:,} row{'s' * (self.n_rows != 1)}"
         if self.identified:
             if self.low is None:
-                return ""
+                return rests
             mark = "" if self.q_value is None or self.significant else f"   not significant (q = {self.q_value:.2g})"
-            return f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]{mark}"
+            return f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]{rests}{mark}"
         more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
         same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""
-        return f"   not identified by these rows{same}"
+        return f"   not identified by these rows{same}{rests}"
 
     def to_dict(self) -> dict[str, Any]:
         """Columns, coefficient and effect with their intervals, as JSON holds them."""
         of_coefficient = {"coefficient": self.coefficient, "low": self.low, "high": self.high}
         of_effect = {"effect": self.effect, "effect_low": self.effect_low, "effect_high": self.effect_high}
         of_all = {"q_value": self.q_value, "joint_low": self.joint[0], "joint_high": self.joint[1]}
+        of_all["rows"] = self.n_rows
         return {"columns": list(self.subset)} | of_coefficient | of_effect | of_all | {"significant": self.significant}

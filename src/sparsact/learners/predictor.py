@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.cube_ensemble import CubeEnsemble
 from sparsact.learners.cube_gp import CubeGPRegressor
 from sparsact.learners.latent import LatentRegressor
-from sparsact.learners.letters import LettersRegressor
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor
 from sparsact.learners.lsh import LSHClassifier, LSHRegressor
 from sparsact.learners.sparsely_activated import SparselyActivatedClassifier
-from sparsact.learners.stacking import intervals_about
 
 Array = NDArray[np.float64]
 Rows = NDArray[Any]
@@ -97,12 +94,6 @@ def _of_networks(model: SparselyActivatedClassifier) -> Predictor:
 @predictor.register
 def _of_processes(model: CubeGPRegressor) -> Predictor:
     return Predictor(1, model.predict, lambda X, _, confidence: model.prediction_intervals(X, confidence))
-
-
-@predictor.register
-def _of_ensembles(model: CubeEnsemble | LettersRegressor) -> Predictor:
-    """Their intervals have one width, by the errors at rows left out."""
-    return Predictor(1, model.predict, lambda _, values, level: intervals_about(values, model._errors, level))
 
 
 @predictor.register

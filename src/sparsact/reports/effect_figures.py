@@ -30,6 +30,7 @@ def interactions_frame(target: TargetResult) -> Frame:
         "high (all at once)": [term.joint[1] for term in terms],
         "significant": [term.significant for term in terms],
         "coefficient": [term.coefficient for term in terms],
+        "rows": [term.n_rows for term in terms],
         "same on these rows": [", ".join(term.aliases) for term in terms],
     }
 
@@ -38,13 +39,14 @@ def interactions_frame(target: TargetResult) -> Frame:
     "interactions",
     "Strongest effects",
     interactions_frame,
-    "Effects in units of the target, sorted by the share of its variance that they explain.",
+    "Effects in units of the target, sorted by the share of its variance that they explain, with the number of rows in "
+    "which all their columns are on.",
 )
 def interactions_chart(frame: Frame) -> Axes:
     """A dot and its interval for each; blue raises the target, vermilion lowers it, grey is not significant."""
     shown = list(rows(frame))[:TERMS_SHOWN]
-    labels = [label for label, *_ in shown]
-    _, _, effects, low, high, q_values, joint_low, joint_high, significant, *_ = zip(*shown, strict=True)
+    names, _, effects, low, high, q_values, joint_low, joint_high, significant, _, n_rows, _ = zip(*shown, strict=True)
+    labels = [f"{name} ({n:,})" if n is not None else name for name, n in zip(names, n_rows, strict=True)]
     if not any(q_value is not None for q_value in q_values):
         significant = (True,) * len(shown)  # as far as is known
     known = any(end is not None for end in low)

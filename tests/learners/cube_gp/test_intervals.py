@@ -60,14 +60,17 @@ def test_intervals_hold_when_kernel_and_noise_are_learned():
 def test_errors_of_rows_left_out_are_those_of_posteriors_without_them():
     _, _, X, y, _ = simulated(0)
     posterior = CubeGPRegressor("product", random_state=0).fit(X, y)._posterior
-    rows, errors, noise = posterior.rows, [], posterior.given.noise_variance
+    rows, predicted, errors, noise = posterior.rows, [], [], posterior.given.noise_variance
     for i in range(len(rows)):
         kept = rows.take(np.arange(len(rows)) != i)
         others = posterior.given.posterior(kept)
         bits = rows.bits[i : i + 1]
         variance = others.variances(bits) + noise / rows.weights[i]
-        errors.append(float((abs(rows.y[i] - others.values(bits)) / np.sqrt(variance)).item()))
-    np.testing.assert_allclose(posterior.leave_one_out_errors, sorted(errors), rtol=1e-9)
+        predicted.append(others.values(bits).item())
+        errors.append(float(((rows.y[i] - predicted[-1]) / np.sqrt(variance)).item()))
+    found = posterior.leave_one_out_errors
+    np.testing.assert_allclose(found.errors, errors, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(found.predicted, predicted, rtol=1e-8, atol=1e-9)
 
 
 def test_intervals_hold_measurements_that_err_unequally():

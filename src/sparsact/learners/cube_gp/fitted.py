@@ -78,11 +78,11 @@ class FittedCubeGP(OnCube):
         """Intervals (m, 2) in which new measurements of weight 1 lie with probability ``confidence``.
 
         Where errors of measured rows, each predicted from the others, have heavier tails than a normal distribution,
-        intervals are as wide as that share of them needs.
+        intervals are as wide as that share of them needs; and wider where values of larger errors are predicted.
         """
         bits = self._bits(X)
-        deviations = self._posterior.interval_deviations(checked_probability(confidence, "`confidence`"))
         mean = self._posterior.values(bits)
+        deviations = self._posterior.interval_deviations(mean, checked_probability(confidence, "`confidence`"))
         half = deviations * np.hypot(self._deviations(bits), self._posterior.noise_deviation)
         return np.stack([mean - half, mean + half], axis=-1)
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import ceil
 from statistics import NormalDist
 from typing import Final
 
@@ -30,6 +29,7 @@ from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems.cube import DIRECT_ROWS, CubePosterior, codes_of
 from sparsact.learners.gp.systems.inducing import InducingSystem
+from sparsact.statistics.conformal import LocalErrors
 from sparsact.validation.parameters import checked_probability
 
 PARTS: Final = 20  # draws of kernel and noise
@@ -108,8 +108,8 @@ class MarginalPosterior:
         return self.unit * float(np.sqrt(variance))
 
     @cached_property
-    def leave_one_out_errors(self) -> Array:
-        r"""Sorted errors of measured rows over their deviations, each predicted from the others: at most 1,024 of them.
+    def leave_one_out_errors(self) -> LocalErrors:
+        r"""Errors of measured rows over their deviations, each predicted from the others: at most 1,024 of them.
 
         With A the covariance matrix of the rows, that of row i is :math:`(A^{-1} y)_i / \sqrt{(A^{-1})_{ii}}` [1]_.
 
@@ -118,25 +118,26 @@ class MarginalPosterior:
         .. [1] C. E. Rasmussen, C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006, Section 5.4.2.
         """
         if self.inducing is not None:
-            return np.sort(np.abs(self.inducing.left_out_errors(self.best.alpha)))
+            errors = self.inducing.left_out_errors(self.best.alpha)
+            return LocalErrors(np.zeros(len(errors)), errors)
         rows = self.rows
         if len(rows) > DIRECT_ROWS:
             rows = rows.take(np.random.default_rng([*self.seed, 3]).permutation(len(rows))[:DIRECT_ROWS])
         factor = self.given.dense(rows).factor
-        return np.sort(np.abs(factor.solve(rows.y)) / np.sqrt(factor.lower_inverse().diagonal()))
+        errors, precisions = factor.solve(rows.y), factor.lower_inverse().diagonal()
+        return LocalErrors(rows.y - errors / precisions, errors / np.sqrt(precisions))
 
-    def interval_deviations(self, confidence: float) -> float:
-        """Deviations on either side of a prediction within which a new measurement lies with this probability.
+    def interval_deviations(self, values: Array, confidence: float) -> Array:
+        """Deviations (m',) on either side of predictions within which new measurements lie with this probability.
 
-        Of a normal distribution or, where kernel and noise were learned or variances are approximate and errors
-        of measured rows reach further, of these errors.
+        Of a normal distribution or, where kernel and noise were learned or variances are approximate, of errors of
+        measured rows where such values are predicted; in the mean not less than a normal distribution's.
         """
         normal = NormalDist().inv_cdf((1 + confidence) / 2)
-        errors = np.empty(0)
-        if len(self.parameters) or self.inducing is not None:
-            errors = self.leave_one_out_errors
-        rank = ceil((len(errors) + 1) * confidence)
-        return normal if rank > len(errors) else max(normal, float(errors[rank - 1]))
+        if not len(self.parameters) and self.inducing is None:
+            return np.full(len(values), normal)
+        found = self.leave_one_out_errors.reach((values - self.shift) / self.unit, confidence, least=normal)
+        return np.where(np.isinf(found), normal, found)
 
     def values(self, bits: Array) -> Array:
         """Means at points of bits (m', n)."""
