@@ -162,7 +162,7 @@ class GridAnova(Anova):
     @property
     def by_set(self) -> tuple[NDArray[np.bool_], Array]:
         """All sets of sites, and their variances."""
-        return np.indices(self.variances.shape, dtype=bool).reshape(self.n_sites, -1).T, self.variances.ravel()
+        return np.indices(self.variances.shape).reshape(self.n_sites, -1).T == 1, self.variances.ravel()
 
 
 @dataclass(frozen=True, eq=False)

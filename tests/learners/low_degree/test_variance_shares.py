@@ -11,6 +11,7 @@ import sparsact as sa
 from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV, SparseFourierRegressor
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import characters, points, subset_masks, subsets_of
+from sparsact.learners.low_degree.solvers.solver import MomentSolver, solvers
 
 P = np.array([0.05, 0.5, 0.3, 0.85, 0.2, 0.6])
 NAMES = subsets_of(subset_masks(6, 2, 1))
@@ -158,6 +159,18 @@ def test_every_form_of_the_sums_has_the_frequencies(solver):
     model = LowDegreeRegressor(2, 0.01, solver).fit(1 - 2 * X, X[:, 1] + X[:, 2] * X[:, 3])
     assert_allclose(model.frequencies_, X.mean(axis=0))
     assert_allclose(Spectrum.of(model, measure="data").under("uniform").norm(), model.spectrum_.norm())
+
+
+def test_sums_without_rows(monkeypatch):
+    """Moments of products have the columns' own where degree 1 is in the family; pairs alone have not."""
+    monkeypatch.setitem(solvers(), "moments", MomentSolver(min_rows=0, rows_a_monomial=0))
+    X = drawn(150, 14)
+    model = LowDegreeRegressor(2, solver="moments").fit(X, X[:, 1] + X[:, 2])
+    assert model.accumulator_.statistics[0].kind == "moments"
+    assert_allclose(model.frequencies_, X.mean(axis=0))
+    pairs = LowDegreeRegressor(2, solver="moments", min_degree=2).fit(X, X[:, 1] * X[:, 2])
+    with pytest.raises(ValueError, match="frequencies of the columns were not kept"):
+        _ = pairs.frequencies_
 
 
 def test_other_learners_of_polynomials():

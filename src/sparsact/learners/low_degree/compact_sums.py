@@ -144,6 +144,12 @@ class Cells(CompactSums):
         codes = np.flatnonzero(self.weights.nonzero()).astype(np.uint64)[:, None]
         return Points.from_codes(codes, self.n).first_alike()
 
+    def frequencies(self) -> NDArray[np.float64]:
+        """Share (n,) of the weight of the rows at which each column is bit 1."""
+        self.flush()
+        weights = self.weights.to_float()
+        return np.array([weights.reshape(-1, 2, 2**i)[:, 1].sum() for i in range(self.n)]) / self.weight
+
     def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
         """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows."""
         return self.as_points().aliases(family, place)
@@ -271,6 +277,15 @@ class Moments(CompactSums):
         members = np.array([i for (i,) in columns.subsets], dtype=np.intp)
         first[members] = np.append(-1, members)[alike[1:].argmax(axis=1)]
         return first
+
+    def frequencies(self) -> NDArray[np.float64] | None:
+        """Share (n,) of the weight of the rows at which each column is bit 1; None without the sums of all columns."""
+        self.flush()
+        masks, known = Family.full(self.n, 1).masks, self.differences.masks
+        places = np.minimum(self.differences.places(masks), len(known) - 1)
+        if not np.array_equal(known[places], masks):
+            return None
+        return np.asarray((1 - self.weights.take(places).to_float() / self.weight) / 2)
 
     def _places(self, family: Family) -> NDArray[np.intp]:
         """Places of the moments of ``S xor T`` for S, T in ``[(), *family]``, a leading part, (D + 1, D + 1)."""

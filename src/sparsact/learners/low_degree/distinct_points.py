@@ -259,6 +259,11 @@ class DistinctPoints(ExactStatistic):
         """Place of the first column that each equals up to sign on all rows, (n,); -1 if it is constant."""
         return self._weighted().first_alike()
 
+    def frequencies(self) -> NDArray[np.float64]:
+        """Share (n,) of the weight of the rows at which each column is bit 1."""
+        sums = correlations(self.points, self.weights, Family.full(self.n, 1).masks)
+        return np.asarray((1 - sums.to_float() / self.weight) / 2)
+
     def _weighted(self) -> Points:
         """The points that have a weight."""
         self.deduplicate()

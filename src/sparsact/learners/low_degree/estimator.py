@@ -20,7 +20,7 @@ from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
 from sparsact.learners.low_degree.fitted import FittedLowDegree
-from sparsact.learners.low_degree.interpretation import frequencies, variance_shares
+from sparsact.learners.low_degree.interpretation import variance_shares
 from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic, choose_solver, solvers
@@ -313,7 +313,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         except OverflowError as error:  # no rows can do that, but a file that was made up may say so
             raise ValueError(f"the sums of targets are beyond any float ({error}); fit the rows again.") from error
         if isinstance(statistic, ExactStatistic):  # points of the cube
-            found.first_alike, found.frequencies = statistic.first_alike(), frequencies(statistic)
+            found.first_alike, found.frequencies = statistic.first_alike(), statistic.frequencies()
         return found.undo_scaling(unit, origin, penalty)
 
     def _solve_rescaled(self, statistic: LowDegreeStatistic, spec: FitSpec, penalty: Penalty) -> Solution:

@@ -273,6 +273,10 @@ class ExactStatistic(ABC):
         """
 
     @abstractmethod
+    def frequencies(self) -> NDArray[np.float64] | None:
+        """Share (n,) of the weight of the rows at which each column is bit 1; None where the sums do not say."""
+
+    @abstractmethod
     def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted squared error (T,) of a polynomial on the rows."""
 

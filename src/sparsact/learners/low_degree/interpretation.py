@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sparsact.fourier.coefficients import SparseCoefficients, membership_sums
+from sparsact.fourier.coefficients import SparseCoefficients
 from sparsact.fourier.measure import moments
 from sparsact.hypercube import WORD, sizes
-from sparsact.learners.low_degree.compact_sums import Cells, Moments, distinct_points_of
-from sparsact.learners.low_degree.distinct_points import DistinctPoints, correlations
+from sparsact.learners.low_degree.compact_sums import Moments, distinct_points_of
+from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
 from sparsact.learners.low_degree.real_columns import CentredMoments
@@ -50,25 +50,6 @@ def standard_errors(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.
             "fewer monomials than rows, and ask before saving."
         )
     return np.asarray(unit * np.sqrt(variance[:, None] * np.maximum(unscaled, 0.0)))
-
-
-def frequencies(statistic: LowDegreeStatistic) -> NDArray[np.float64] | None:
-    """Share (n,) of the weight of the rows at which each column is bit 1; None where the sums do not say."""
-    if isinstance(statistic, CentredMoments):
-        return None
-    statistic.flush()
-    if isinstance(statistic, Cells):
-        return membership_sums(statistic.weights.to_float()) / statistic.weight
-    masks = Family.full(statistic.n, 1).masks
-    if isinstance(statistic, Moments):
-        known = statistic.differences.masks
-        places = np.minimum(statistic.differences.places(masks), len(known) - 1)
-        if not np.array_equal(known[places], masks):
-            return None
-        sums = statistic.weights.take(places)
-    else:
-        sums = correlations(statistic.points, statistic.weights, masks)
-    return np.asarray((1 - sums.to_float() / statistic.weight) / 2)
 
 
 def variance_shares(
