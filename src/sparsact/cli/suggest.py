@@ -1,0 +1,116 @@
+"""``sparsact suggest``: :func:`sparsact.suggest_rows` for a shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sparsact.cli.io import check_apart, check_writable, read_model
+from sparsact.cli.options import AsJson
+from sparsact.cli.terminal import grid, say, shown, terminal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def suggest(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
+    ],
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[TABLE]",
+            help="Rows to choose from; by default all combinations of the values of the columns.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        float, typer.Option("--n", "--budget", metavar="N", help="Number of rows; with --cost, their summed costs.")
+    ] = 20,
+    goal: Annotated[
+        str,
+        typer.Option(
+            metavar="effects|variance|maximum|minimum",
+            help="'effects': know effects of one and two columns, or of --effect; 'variance': predict; 'maximum' and "
+            "'minimum': find the best row.",
+        ),
+    ] = "effects",
+    effect: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN[,COLUMN...]", help="Of goal effects: a set of columns; may be repeated."),
+    ] = None,
+    cost: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of TABLE with what each row costs.")
+    ] = None,
+    measured: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Rows measured so far, with the target: a Gaussian process is fitted to them. Models that are none "
+            "(all but gp and letters) need it.",
+        ),
+    ] = None,
+    repeat: Annotated[bool, typer.Option("--repeat", help="Allow rows that were measured already.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the rows to this .csv file.", show_default=False)
+    ] = None,
+    random_state: Annotated[int, typer.Option(metavar="N", help="Seed of samples of candidates.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Suggest the rows to measure next: those that tell most about effects, predictions or the best row.
+
+    The rows are one batch without repeats, the most telling first. Column 'gain' says what each adds to the rows above
+    it: a share of the variance that is left today, or the expected improvement of the target.
+
+    Example: sparsact suggest model.sparsact --n 20 --out next.csv
+    """
+    check_writable(out, (".csv",))
+    check_apart({"--out": out}, [path for path in (model, table, measured and Path(measured)) if path])
+    learned, _ = read_model(model)
+
+    from sparsact import files
+    from sparsact.fit.suggest import suggest_rows
+
+    rows = int(budget) if cost is None and budget.is_integer() else budget
+    found = suggest_rows(
+        learned,
+        rows,
+        table,
+        goal,
+        effects=effect and [one.split(",") for one in effect],
+        costs=cost,
+        measured=measured,
+        repeat=repeat,
+        random_state=random_state,
+    )
+    if out is not None:
+        files.write(out, _csv(found.table))
+    if as_json:
+        typer.echo(json.dumps({"notes": found.notes, "rows": found.table.to_pylist()}, allow_nan=False, default=str))
+        return
+    for note in found.notes:
+        say(note)
+    if out is None:
+        printed = grid(found.table.column_names[:-1], found.table.column_names[-1:])
+        for row in found.table.to_pylist():
+            *values, gain = row.values()
+            printed.add_row(*map(shown, values), f"{gain:.4g}")
+        terminal().print(printed)
+    else:
+        say(f"rows: {out}")
+
+
+def _csv(table: pa.Table) -> str:
+    """The rows as CSV, quoted where needed only."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.column_names)
+    writer.writerows(row.values() for row in table.to_pylist())
+    return text.getvalue()
