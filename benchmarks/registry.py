@@ -72,6 +72,7 @@ BENCHMARKS: Final = {
         ("sparse_fourier", ()),
         ("cube_gp", ()),
         ("landscapes", ("lightgbm", "xgboost")),
+        ("next_rows", ()),
         ("fit_seconds", ()),
         ("letters", ()),
         ("measurement_models", ()),

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sparsact.cli.io import check_apart, check_writable, read_model
 from sparsact.cli.options import AsJson
 from sparsact.cli.terminal import grid, say, shown, terminal
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def suggest(
@@ -72,23 +69,17 @@ def suggest(
     check_apart({"--out": out}, [path for path in (model, table, measured and Path(measured)) if path])
     learned, _ = read_model(model)
 
-    from sparsact import files
+    import pyarrow.csv
+
+    from sparsact.files import replacing
     from sparsact.fit.suggest import suggest_rows
 
-    rows = int(budget) if cost is None and budget.is_integer() else budget
-    found = suggest_rows(
-        learned,
-        rows,
-        table,
-        goal,
-        effects=effect and [one.split(",") for one in effect],
-        costs=cost,
-        measured=measured,
-        repeat=repeat,
-        random_state=random_state,
-    )
+    effects = effect and [one.split(",") for one in effect]
+    options: dict[str, Any] = {"effects": effects, "costs": cost, "measured": measured, "repeat": repeat}
+    found = suggest_rows(learned, budget, table, goal, **options, random_state=random_state)
     if out is not None:
-        files.write(out, _csv(found.table))
+        with replacing(out) as file:
+            pyarrow.csv.write_csv(found.table, file)
     if as_json:
         typer.echo(json.dumps({"notes": found.notes, "rows": found.table.to_pylist()}, allow_nan=False, default=str))
         return
@@ -102,15 +93,3 @@ def suggest(
         terminal().print(printed)
     else:
         say(f"rows: {out}")
-
-
-def _csv(table: pa.Table) -> str:
-    """The rows as CSV, quoted where needed only."""
-    import csv
-    import io
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.column_names)
-    writer.writerows(row.values() for row in table.to_pylist())
-    return text.getvalue()

@@ -34,20 +34,10 @@ SiteSets = Sequence[tuple[int, ...]]
 class Process:
     """A Gaussian process of the rows of a table.
 
-    Attributes
-    ----------
-    names, levels : tuple
-        Columns or sites, and how many effects each has.
-    measured : ndarray of shape (m, n)
-        Rows that it was fitted to, as its kernel takes them.
-    unit : float
-        Of the target, in units of its values.
-    points : callable
-        Makes such rows of bits.
-    beliefs : callable
-        Up to a number of posteriors, by draws of kernel and noise or by kernels of parts of the rows.
-    effects : callable
-        The effects of sets of columns under a kernel.
+    ``names`` are columns or sites, which have ``levels`` effects each. ``measured`` are the rows that it was fitted to,
+    as the kernel takes them and ``points`` makes them of bits; ``unit`` is its value 1 in units of the target. ``beliefs``
+    has posteriors up to a number, by draws of kernel and noise, or kernels of parts of the rows. ``effects`` are those
+    of sets of columns under a kernel.
     """
 
     names: tuple[str, ...]
@@ -169,7 +159,7 @@ class Search:
         With ``patterns`` each is improved, one site at a time.
         """
         points, found = self.process.points(X), list[Choice]()
-        prospects = self._prospects(self.beliefs, points, self.room)
+        prospects = self.prospects(self.beliefs, points, self.room)
         keys, gone = keys_of(points), set[bytes]() if repeat else set(keys_of(self.process.measured))
         while (free := np.array([key not in gone for key in keys]) & (costs <= budget)).any():
             gains = self.gains(prospects)
@@ -185,7 +175,8 @@ class Search:
             found.append(choice)
         return found
 
-    def _prospects(self, beliefs: Sequence[Belief], points: Points, room: int) -> list[Prospects]:
+    def prospects(self, beliefs: Sequence[Belief], points: Points, room: int) -> list[Prospects]:
+        """Under each belief."""
         pairs = zip(beliefs, self.quantities, strict=True)
         return [Prospects.of(belief, points, quantities, room) for belief, quantities in pairs]
 
@@ -199,7 +190,7 @@ class Search:
         while True:
             near = neighbours(patterns, choice.row)
             points = self.process.points(near)
-            prospects = self._prospects(beliefs, points, self.room - len(taken))
+            prospects = self.prospects(beliefs, points, self.room - len(taken))
             gains = np.where([key in gone for key in keys_of(points)], -np.inf, self.gains(prospects))
             place = int(gains.argmax())
             if gains[place] <= choice.gain:

@@ -22,6 +22,7 @@ from sparsact.fit.next_rows import SIGNS, Choice, Process, Search, fitted_proces
 from sparsact.fit.table_model import FromTable
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.prospects import Quantities
+from sparsact.memory import has_room
 from sparsact.validation.parameters import checked_option, checked_positive, checked_size
 
 Goal = Literal["effects", "variance", "maximum", "minimum"]
@@ -133,7 +134,8 @@ def suggest_rows(
     (['a', 'b', 'c', 'd', 'e', 'gain'], 4)
     """
     checked_option(goal, "goal", SIGNS)
-    budget = checked_size(budget, "budget") if costs is None else checked_positive(budget, "budget")
+    if checked_positive(budget, "budget") % 1 and costs is None:
+        raise ValueError(f"a budget of {budget:g} is no number of rows; name a whole number, or costs.")
     rng = np.random.default_rng(checked_size(random_state, "random_state", 0))
     encoding = Encoding.from_json(model.table_encoding_)
     if isinstance(encoding.targets[0], Classes) or len(encoding.targets) > 1:
@@ -153,6 +155,11 @@ def suggest_rows(
     room = int(min(budget // price.min(), len(X)))
     quantities = _quantities(goal, effects, process, X, rng)
     n_numbers = len(X) * (len(process.measured) + room + quantities.most)
+    if not has_room(8 * n_numbers):
+        raise ValueError(
+            f"{len(X):,} candidates, {quantities.most:,} effects and a budget of {budget:g} take {8 * n_numbers / 2**30:.1f} "
+            "GiB, more than is free; pass a table of fewer candidates, name fewer effects, or lower the budget."
+        )
     beliefs = process.beliefs(min(max(MOST_NUMBERS // n_numbers, 1), MOST_DRAWS), rng)
     search = Search(process, beliefs, [quantities.under(one.system.kernel) for one in beliefs], SIGNS[goal], room)
     rows = search.rows(X, price, budget, sampled, repeat=repeat)
@@ -212,7 +219,9 @@ def _quantities(
     else:
         raise ValueError("no effect is named; name columns, or sets of columns, or leave effects out.")
     most = int(sum(levels[list(subset)].prod() for subset in subsets))
-    return _Wanted(most, f"summed variance of {most:,} effects", lambda kernel: process.effects(kernel, subsets))
+    return _Wanted(
+        most, f"summed variance of {most:,} effect{'s' * (most != 1)}", lambda kernel: process.effects(kernel, subsets)
+    )
 
 
 def _rows_of(candidates: Data, encoding: Encoding) -> tuple[pa.Table, Bits]:

@@ -15,8 +15,8 @@ from sparsact.learners.gp.systems.kronecker_grid import ProductKernel
 def letter_effects(kernel: ProductKernel, site_sets: Sequence[tuple[int, ...]]) -> Quantities:
     r"""Effects of all letters at some sites, or of all their combinations at several: sum-to-zero components.
 
-    Letters are equally frequent. With the kernel :math:`v \prod_i F_i` and means :math:`\bar F_i(b)` of its columns, the
-    effect of letter a at site i has the covariance :math:`v\, (F_i(a, x_i) - \bar F_i(x_i)) \prod_{j \ne i} \bar
+    Letters are equally frequent. With the kernel :math:`v \prod_i F_i` and means :math:`\bar F_i(b)` of its columns,
+    the effect of letter a at site i has the covariance :math:`v\, (F_i(a, x_i) - \bar F_i(x_i)) \prod_{j \ne i} \bar
     F_j(x_j)` with f(x); an effect of several sites has such a factor for each.
     """
 
