@@ -20,7 +20,7 @@ def suggest(
     table: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[TABLE]",
+            metavar="TABLE",
             help="Rows to choose from; by default all combinations of the values of the columns.",
             show_default=False,
         ),

@@ -35,9 +35,9 @@ class Process:
     """A Gaussian process of the rows of a table.
 
     ``names`` are columns or sites, which have ``levels`` effects each. ``measured`` are the rows that it was fitted to,
-    as the kernel takes them and ``points`` makes them of bits; ``unit`` is its value 1 in units of the target. ``beliefs``
-    has posteriors up to a number, by draws of kernel and noise, or kernels of parts of the rows. ``effects`` are those
-    of sets of columns under a kernel.
+    as the kernel takes them and ``points`` makes them of bits. ``unit`` is its value 1 in units of the target.
+    ``beliefs`` has posteriors up to a number, by draws of kernel and noise, or kernels of parts of the rows.
+    ``effects`` are the effects of sets of columns under a kernel.
     """
 
     names: tuple[str, ...]

@@ -157,15 +157,15 @@ def suggest_rows(
     n_numbers = len(X) * (len(process.measured) + room + quantities.most)
     if not has_room(8 * n_numbers):
         raise ValueError(
-            f"{len(X):,} candidates, {quantities.most:,} effects and a budget of {budget:g} take {8 * n_numbers / 2**30:.1f} "
-            "GiB, more than is free; pass a table of fewer candidates, name fewer effects, or lower the budget."
+            f"{len(X):,} candidates with {quantities.most:,} effects take {8 * n_numbers / 2**30:.1f} GiB, more than "
+            "is free; pass a table of fewer candidates, name fewer effects, or lower the budget."
         )
     beliefs = process.beliefs(min(max(MOST_NUMBERS // n_numbers, 1), MOST_DRAWS), rng)
     search = Search(process, beliefs, [quantities.under(one.system.kernel) for one in beliefs], SIGNS[goal], room)
     rows = search.rows(X, price, budget, sampled, repeat=repeat)
     if costs is None and len(rows) < budget:
         raise ValueError(
-            f"a budget of {budget} rows needs as many candidates, and {len(rows)} are there that differ and are not "
+            f"a budget of {budget:g} rows needs as many candidates, and {len(rows)} are there that differ and are not "
             "measured yet; lower the budget, name more candidates, or allow measured rows (repeat)."
         )
     bits = np.array([one.row for one in rows], dtype=np.uint8).reshape(len(rows), X.shape[1])
