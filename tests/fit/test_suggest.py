@@ -51,21 +51,37 @@ def summed_variance(model, rows, wanted):
     return np.linalg.inv(precision)[np.diag_indices(64)][[subsets.index(one) for one in wanted]].sum()
 
 
+def roughness(model, X, y, cube):
+    """At all points, by fits that leave each row out: squared errors over variances, by squared correlations."""
+    covariance, centred = model.kernel_(cube), y - model.y_mean_
+    places = X @ (1 << np.arange(5, -1, -1))
+    squares = []
+    for i, place in enumerate(places):
+        others = np.delete(places, i)
+        matrix = covariance[np.ix_(others, others)] + model.noise_variance_ * np.eye(len(others))
+        weights = np.linalg.solve(matrix, covariance[others, place])
+        variance = covariance[place, place] + model.noise_variance_ - weights @ covariance[others, place]
+        squares.append((centred[i] - weights @ np.delete(centred, i)) ** 2 / variance)
+    near = (covariance[:, places] / covariance[0, 0]) ** 2
+    return (near @ squares / np.mean(squares) + 1) / (near.sum(axis=1) + 1)
+
+
 @pytest.mark.parametrize("effects", [None, ["b", ("b", "c")]])
 def test_each_row_is_the_best_of_all_by_brute_force(fitted, effects):
-    cube, X, _, model = fitted
+    cube, X, data, model = fitted
     wanted = WANTED if effects is None else [(1,), (1, 2)]
     found = sa.suggest_rows(model, 4, effects=effects).table
     rows, today = X, summed_variance(model, X, wanted)
+    rough = roughness(model, X, data["y"].to_numpy(), cube)
+    assert rough.min() < 0.9 < 1.1 < rough.max()
     for chosen in found.to_pylist():
-        free = [one for one in cube if not (one == rows).all(axis=1).any()]
+        free = [i for i, one in enumerate(cube) if not (one == rows).all(axis=1).any()]
         before = summed_variance(model, rows, wanted)
-        gains = [(before - summed_variance(model, np.vstack([rows, one]), wanted)) / today for one in free]
+        gains = {i: (before - summed_variance(model, np.vstack([rows, cube[i]]), wanted)) / today for i in free}
         own = np.array([chosen[name] for name in NAMES])
-        place = int(np.argmin(np.abs(np.array(free) - own).sum(axis=1)))
-        assert (free[place] == own).all()
+        place = int((cube == own).all(axis=1).argmax())
         assert chosen["gain"] == pytest.approx(gains[place], rel=1e-6)
-        assert chosen["gain"] == pytest.approx(max(gains), rel=1e-6)
+        assert gains[place] * rough[place] == pytest.approx(max(gains[i] * rough[i] for i in free), rel=1e-6)
         rows = np.vstack([rows, own])
 
 
@@ -73,10 +89,11 @@ def test_variance_is_the_mean_over_all_candidates(fitted):
     """By Parseval the mean variance over the cube is the summed variance of all coefficients."""
     cube, X, _, model = fitted
     every = [subset for size in range(7) for subset in combinations(range(6), size)]
-    free = [one for one in cube if not (one == X).all(axis=1).any()]
-    today = summed_variance(model, X, every)
-    best = max(1 - summed_variance(model, np.vstack([X, one]), every) / today for one in free)
-    assert sa.suggest_rows(model, 1, goal="variance").table["gain"][0].as_py() == pytest.approx(best, rel=1e-6)
+    (row,) = sa.suggest_rows(model, 1, goal="variance").table.to_pylist()
+    own = np.array([row[name] for name in NAMES])
+    assert (own == cube).all(axis=1).any()
+    expected = 1 - summed_variance(model, np.vstack([X, own]), every) / summed_variance(model, X, every)
+    assert row["gain"] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(("goal", "sign"), [("maximum", 1), ("minimum", -1)])
@@ -110,7 +127,8 @@ def test_batches_hold_no_row_twice_and_none_that_was_measured(fitted):
 
 
 def test_a_table_of_candidates_keeps_its_columns_and_costs_count(fitted):
-    cube, _, _, model = fitted
+    cube, X, data, model = fitted
+    rough = roughness(model, X, data["y"].to_numpy(), cube)
     rng = np.random.default_rng(0)
     rows = cube[rng.integers(0, 64, 30)]
     columns = {name: rows[:, i] for i, name in reversed(list(enumerate(NAMES)))}
@@ -127,13 +145,13 @@ def test_a_table_of_candidates_keeps_its_columns_and_costs_count(fitted):
     assert sum(one["price"].to_pylist()) <= 10
     alone = {}
     for i in range(30):
-        with_one = table.slice(i, 1)
+        row = table.slice(i, 1)
         try:
-            alone[f"p{i}"] = (
-                sa.suggest_rows(model, 1, with_one).table["gain_"][0].as_py() / with_one["price"][0].as_py()
-            )
+            gain = sa.suggest_rows(model, 1, row).table["gain_"][0].as_py()
         except ValueError:  # it was measured
             continue
+        bits = np.array([[row[name][0].as_py() for name in NAMES]])
+        alone[f"p{i}"] = gain * rough[int((cube == bits).all(axis=1).argmax())] / row["price"][0].as_py()
     assert one["plate"][0].as_py() == max(alone, key=alone.__getitem__)
 
 
@@ -159,9 +177,10 @@ def test_a_row_found_by_search_is_best_among_its_neighbours():
         near = neighbours(patterns, row)
         assert len(near) == 17
         gains = search.gains(search.prospects([known], process.points(np.vstack([row, near])), 1))
+        rough = search.process.beliefs(1, rng)[0].roughness(process.points(np.vstack([row, near])))
         scale = known.variances(quantities).sum() / total
         assert gains[0] * scale == pytest.approx(found.table["gain"][step].as_py(), rel=1e-6)
-        assert gains[1:].max() <= gains[0]
+        assert (gains * rough)[1:].max() <= (gains * rough)[0]
     assert len(set(keys_of(chosen))) == 3
 
 
@@ -222,8 +241,8 @@ def test_other_models_need_the_rows(fitted, tmp_path):
 
 REFUSED = {
     "goal must be one of": {"goal": "best"},
-    "budget must be 1 or more": {"budget": 0},
-    "budget must be an integer": {"budget": 2.5},
+    "budget must be a finite number above 0": {"budget": 0},
+    "a budget of 2.5 is no number of rows": {"budget": 2.5},
     "no effect 'z' in the table": {"effects": ["z"]},
     "no effect is named": {"effects": []},
     "effects are named, and the goal is maximum": {"effects": ["a"], "goal": "maximum"},
@@ -280,4 +299,4 @@ def test_the_command(fitted, capsys, tmp_path):
     assert "price" in told
     status, _, err = run(capsys, "suggest", saved, "--n", 2.5)
     assert status == 2
-    assert "budget must be an integer" in err
+    assert "a budget of 2.5 is no number of rows" in err

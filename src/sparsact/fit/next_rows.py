@@ -94,7 +94,7 @@ def _of_letters(model: LettersRegressor, encoding: Encoding) -> Process:
         found = []
         for posterior in [one for one in score.models if isinstance(one, Posterior)][:most]:
             system = posterior.system
-            rows = rng.permutation(len(system))[:MOST_DIRECT_ROWS]
+            rows = np.sort(rng.permutation(len(system))[:MOST_DIRECT_ROWS])
             dense = DenseSystem(system.kernel, system.points[rows], system.noise[rows])
             found.append(Belief(posterior, dense, float(system.kernel.noise_variance)))
         return found
@@ -130,7 +130,10 @@ class Choice(NamedTuple):
 
 @dataclass(eq=False)
 class Search:
-    """Greedy choice of rows by the mean gain over beliefs; ``sign`` 0 is for variances, else improvements count."""
+    """Greedy choice of rows by the mean gain over beliefs; ``sign`` 0 is for variances, else improvements count.
+
+    Falls of variances are multiplied by the roughness near a row: where measured rows surprised, more is to be learned.
+    """
 
     process: Process
     beliefs: Sequence[Belief]
@@ -151,6 +154,12 @@ class Search:
         gains = [each.improvements(self.sign * best, self.sign) for each, best in pairs]
         return np.asarray(self.process.unit * np.mean(gains, axis=0))
 
+    def weights(self, points: Points) -> Array:
+        """What gains are multiplied by: of variances the mean roughness of the function near each point, (N,)."""
+        if self.sign:
+            return np.ones(len(points))
+        return np.asarray(np.mean([belief.roughness(points) for belief in self.beliefs], axis=0))
+
     def rows(
         self, X: Bits, costs: Array, budget: float, patterns: Sequence[Bits] | None, *, repeat: bool
     ) -> list[Choice]:
@@ -159,11 +168,11 @@ class Search:
         With ``patterns`` each is improved, one site at a time.
         """
         points, found = self.process.points(X), list[Choice]()
-        prospects = self.prospects(self.beliefs, points, self.room)
+        prospects, weights = self.prospects(self.beliefs, points, self.room), self.weights(points)
         keys, gone = keys_of(points), set[bytes]() if repeat else set(keys_of(self.process.measured))
         while (free := np.array([key not in gone for key in keys]) & (costs <= budget)).any():
             gains = self.gains(prospects)
-            place = int(np.where(free, gains / costs, -np.inf).argmax())
+            place = int(np.where(free, gains * weights / costs, -np.inf).argmax())
             choice, one = Choice(place, X[place], float(gains[place])), [each.at(place) for each in prospects]
             if patterns is not None:
                 choice, one = self._improved(choice, one, [other.row for other in found], patterns, gone)
@@ -191,9 +200,10 @@ class Search:
             near = neighbours(patterns, choice.row)
             points = self.process.points(near)
             prospects = self.prospects(beliefs, points, self.room - len(taken))
-            gains = np.where([key in gone for key in keys_of(points)], -np.inf, self.gains(prospects))
-            place = int(gains.argmax())
-            if gains[place] <= choice.gain:
+            gains, known = self.gains(prospects), [key in gone for key in keys_of(points)]
+            scores = np.where(known, -np.inf, gains * self.weights(points))
+            place = int(scores.argmax())
+            if scores[place] <= choice.gain * self.weights(one[0].points)[0]:
                 return choice, one
             choice = Choice(choice.place, near[place], float(gains[place]))
             one = [each.at(place) for each in prospects]

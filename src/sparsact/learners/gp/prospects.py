@@ -53,6 +53,28 @@ class Belief:
         known = self.system.explained(quantities.covariances(self.system.points).T)
         return np.asarray(np.maximum(quantities.variances - known, 0.0))
 
+    def roughness(self, points: Points) -> Array:
+        r"""How far rows near each point were from what the others predict, over all rows' mean, (N,).
+
+        .. math:: \frac{\sum_i \rho(x, x_i)^2 z_i^2 + \bar z}{\bar z\, (\sum_i \rho(x, x_i)^2 + 1)}, \qquad
+                  z_i^2 = \frac{(A^{-1} y)_i^2}{(A^{-1})_{ii}},
+
+        with the errors z of rows left out, in deviations [1]_ (Section 5.4.2), and the prior's correlations, whose
+        squares are how squares correlate; all rows together weigh like one that is at x. A kernel is as rough
+        everywhere, and a measured function is not: it may be flat behind a floor. 1 where errors are not known.
+        """
+        kernel, alpha = self.system.kernel, self.posterior.alpha
+        if len(alpha) != len(self.system):
+            return np.ones(len(points))
+        squares = alpha**2 / self.system.factor.lower_inverse().diagonal()
+        squares /= max(float(squares.mean()), _LEAST_DEVIATION)
+        sums = np.empty((len(points), 2))
+        for start in range(0, len(points), POINTS_AT_ONCE):
+            block = slice(start, start + POINTS_AT_ONCE)
+            near = np.maximum(kernel.covariance(points[block], self.system.points) / kernel.variance, 0.0) ** 2
+            sums[block] = np.stack([near @ squares, near.sum(axis=1)], axis=1) + 1
+        return np.asarray(sums[:, 0] / sums[:, 1])
+
     def with_rows(self, points: Points) -> Belief:
         """The same after measurements at points (j, n) that are as predicted."""
         system, noise = self.system, np.append(self.system.noise, np.full(len(points), self.noise))
