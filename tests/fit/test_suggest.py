@@ -212,6 +212,7 @@ def test_rows_are_spelled_as_the_table_spells_them():
     assert {text[1] for text in found["letters"].to_pylist()} == {"C"}
 
 
+@pytest.mark.slow
 def test_letters_are_suggested_as_sequences():
     """By a model of letters, and by one that is fitted beside a polynomial."""
     rng = np.random.default_rng(0)

@@ -109,9 +109,11 @@ def suggest_rows(
     Notes
     -----
     Gains are means over up to 20 draws of kernel and noise: the most probable kernel alone would not look at columns
-    that few rows have not shown to matter. With N candidates, m measured rows and q effects, a draw takes
-    ``m**2 N`` multiplications, and ``N (m + q)`` for each row. Of more than 4,096 measured rows a random 4,096 give the
-    variances. Improvements take the rows above to be as predicted [2]_.
+    that few rows have not shown to matter. Falls of variances are chosen by their product with the roughness near a
+    row, the mean square of what measured rows were off when predicted from the others: a measured function may be flat
+    here and rough there, and a kernel is not. With N candidates, m measured rows and q effects a draw takes ``m**2 N``
+    multiplications, and ``N (m + q)`` for each row. Of more than 4,096 measured rows a random 4,096 give the variances.
+    Improvements take the rows above to be as predicted [2]_.
 
     The fall of summed variances [1]_ was preferred to information about the effects, which counts a tenth of a
     deviation of an effect near zero like a tenth of a large one.
