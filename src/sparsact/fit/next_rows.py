@@ -63,11 +63,10 @@ def _of_bits(model: CubeGPRegressor, encoding: Encoding) -> Process:
     fitted = model._posterior
 
     def beliefs(most: int, rng: np.random.Generator) -> list[Belief]:
-        rows, draws = fitted.rows, fitted.parameters[:most]
+        rows, found = fitted.rows, []
         if len(rows) > MOST_DIRECT_ROWS:
-            rows, draws = rows.take(rng.permutation(len(rows))[:MOST_DIRECT_ROWS]), draws[:0]
-        found = []
-        for *theta, log_noise in draws:
+            rows, most = rows.take(rng.permutation(len(rows))[:MOST_DIRECT_ROWS]), 1
+        for *theta, log_noise in fitted.parameters[:most] if most > 1 else ():
             given = Hyperparameters(fitted.given.kernel.with_theta(theta), float(np.exp(log_noise)))
             system = given.dense(rows)
             posterior = Posterior(system, system.dual_coefficients(rows.y))

@@ -216,11 +216,12 @@ def _quantities(
         sizes = (1, 2) if levels.sum() + n_pairs <= MOST_EFFECTS else (1,)
         subsets = [subset for size in sizes for subset in combinations(range(len(names)), size)]
     elif len(effects):
-        sets = [resolve([one] if isinstance(one, str) else list(one), names, "effect") for one in effects]
+        wanted = [effects] if isinstance(effects, str) else effects
+        sets = [resolve([one] if isinstance(one, str) else list(one), names, "effect") for one in wanted]
         subsets = [tuple(sorted(names.index(name) for name in one)) for one in sets]
     else:
         raise ValueError("no effect is named; name columns, or sets of columns, or leave effects out.")
-    most = int(sum(levels[list(subset)].prod() for subset in subsets))
+    most = int(sum(levels[list(subset)].prod(dtype=float) for subset in subsets))
     return _Wanted(
         most, f"summed variance of {most:,} effect{'s' * (most != 1)}", lambda kernel: process.effects(kernel, subsets)
     )
