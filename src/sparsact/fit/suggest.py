@@ -256,4 +256,4 @@ def _meaning(goal: str, rows: Sequence[Choice], words: str, encoding: Encoding) 
         target = encoding.target_names[0]
         return f"gain: expected improvement on the {goal} of {target} predicted for a measured row."
     total = sum(one.gain for one in rows)
-    return f"gain: expected fall of the {words}, as a share of today's; {len(rows)} rows take away {total:.1%}."
+    return f"gain: share of the {words} that the row is expected to take away; {len(rows)} rows take away {total:.1%}."
