@@ -74,9 +74,9 @@ def suggest(
     from sparsact.files import replacing
     from sparsact.fit.suggest import suggest_rows
 
-    effects = effect and [one.split(",") for one in effect]
-    options: dict[str, Any] = {"effects": effects, "costs": cost, "measured": measured, "repeat": repeat}
-    found = suggest_rows(learned, budget, table, goal, **options, random_state=random_state)
+    effects = None if effect is None else [one.split(",") for one in effect]
+    options: dict[str, Any] = {"goal": goal, "effects": effects, "costs": cost, "measured": measured, "repeat": repeat}
+    found = suggest_rows(learned, budget, table, **options, random_state=random_state)
     if out is not None:
         with replacing(out) as file:
             pyarrow.csv.write_csv(found.table, file)

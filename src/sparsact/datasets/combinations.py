@@ -28,7 +28,7 @@ def patterns_of(encoding: Encoding) -> list[Bits]:
             found.append(column.encode(pa.array([one for one in column.values if one != MISSING]), 0))
         elif isinstance(column, BitString):
             found += [np.array([[0], [1]], dtype=np.uint8) for _ in column.features]
-        else:
+        elif isinstance(column, LetterString | Mutations):
             for _, letters in column.sites:
                 without_first = isinstance(column, Mutations) or len(letters) == 2
                 found.append(np.eye(len(letters), dtype=np.uint8)[:, int(without_first) :])
@@ -66,8 +66,8 @@ def spelled(encoding: Encoding, X: Bits) -> pa.Table:
             rows = [[name + own[i] for name, wild, own in sites if own[i] != wild] for i in range(len(X))]
             found[column.name] = [":".join(row) or "WT" for row in rows]
         elif isinstance(column, BitString | LetterString):
-            known = column.letters if isinstance(column, LetterString) else _letters_of_bits(column)
-            places = [next(letters) if len(one) > 1 else [one] * len(X) for one in known]
+            of_places = column.letters if isinstance(column, LetterString) else _letters_of_bits(column)
+            places = [next(letters) if len(one) > 1 else [one] * len(X) for one in of_places]
             found[column.name] = ["".join(row) for row in zip(*places, strict=True)]
     return pa.table(found)
 

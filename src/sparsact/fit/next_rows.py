@@ -95,7 +95,7 @@ def _of_letters(model: LettersRegressor, encoding: Encoding) -> Process:
             system = posterior.system
             rows = np.sort(rng.permutation(len(system))[:MOST_DIRECT_ROWS])
             dense = DenseSystem(system.kernel, system.points[rows], system.noise[rows])
-            found.append(Belief(posterior, dense, float(system.kernel.noise_variance)))
+            found.append(Belief(posterior, dense, float(np.median(system.noise))))
         return found
 
     return Process(
