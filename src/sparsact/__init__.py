@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sparsact.fit.fit_table import fit_table
     from sparsact.fit.predict import predict_table
     from sparsact.fit.result import FitResult
+    from sparsact.fit.suggest import suggest_rows
     from sparsact.inference import densify, measure, plan_of, sparsify
     from sparsact.learners import (
         CubeEnsemble,
@@ -95,6 +96,7 @@ _HOMES: Final = {  # modules of the public names that are no modules
     "plan_table": "sparsact.learners",
     "predict_table": "sparsact.fit.predict",
     "sparsify": "sparsact.inference",
+    "suggest_rows": "sparsact.fit.suggest",
 }
 
 __all__ = [
@@ -150,6 +152,7 @@ __all__ = [
     "rademacher",
     "routing",
     "sparsify",
+    "suggest_rows",
 ]
 
 

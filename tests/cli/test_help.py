@@ -20,7 +20,7 @@ def test_debug_lets_errors_pass(monkeypatch):
         main(["fit", "missing.csv", "--target", "y"])
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["inspect"]])
+@pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["inspect"], ["suggest"]])
 def test_every_command_has_help_with_an_example(capsys, command):
     status, out, _ = run(capsys, *command, "--help")
     assert status == 0

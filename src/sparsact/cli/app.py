@@ -16,6 +16,7 @@ from sparsact.cli.inspect import inspect_model
 from sparsact.cli.measure import measure
 from sparsact.cli.predict import predict
 from sparsact.cli.sparsify import sparsify
+from sparsact.cli.suggest import suggest
 
 ELSEWHERE: Final = {"reproduce": ("sparsact-papers", "papers")}  # commands of other packages: (package, folder)
 
@@ -89,6 +90,7 @@ for name, command in (
     ("fit", fit),
     ("predict", predict),
     ("inspect", inspect_model),
+    ("suggest", suggest),
     ("certify", certify),
     ("measure", measure),
     ("sparsify", sparsify),

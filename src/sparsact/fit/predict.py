@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +17,10 @@ from sparsact.datasets.table_files import Data, Parts, resolve
 from sparsact.datasets.table_stream import BATCH_ROWS, Table
 from sparsact.datasets.unseen_rows import outside, readable_points
 from sparsact.fit.result import FitResult
-from sparsact.fit.table_model import TableModel, brought_back
+from sparsact.fit.table_model import FromTable, TableModel, brought_back
 from sparsact.validation.parameters import checked_probability
 
 OUTSIDE: Final = "outside"
-
-
-class FromTable(Protocol):
-    """A model that was fitted to a table."""
-
-    table_encoding_: str
 
 
 def predict_table(

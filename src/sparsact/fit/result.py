@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.datasets.table_files import Data
     from sparsact.fit.scored_table import ScoredTable
+    from sparsact.fit.suggest import Goal, SuggestedRows
     from sparsact.fit.target_result import TargetResult
 
 TERMS_SHOWN: Final = 8
@@ -220,6 +221,14 @@ class FitResult:
         from sparsact.fit.reference import reference_effects
 
         return reference_effects(self.model, self.encoding, reference, order=order)
+
+    def suggest(
+        self, budget: float, candidates: Data | None = None, goal: Goal = "effects", **options: Any
+    ) -> SuggestedRows:
+        """Rows to measure next, with their gains; see :func:`sparsact.suggest_rows`, which has the options too."""
+        from sparsact.fit.suggest import suggest_rows
+
+        return suggest_rows(self.model, budget, candidates, goal, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """All findings but the held-out rows, of numbers and texts: what ``sparsact fit --json`` prints."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,12 @@ from sparsact.learners import LettersRegressor
 from sparsact.learners.predictor import predictor
 
 Array = NDArray[np.float64]
+
+
+class FromTable(Protocol):
+    """A model that was fitted to a table."""
+
+    table_encoding_: str
 
 
 @dataclass(frozen=True)
