@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -16,12 +17,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparsact.hypercube import n_subsets
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.latent.fitted import FittedLatent
-from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_polynomial
-from sparsact.learners.latent.latent_polynomial import MAX_ITER
+from sparsact.learners.latent.fitting import LatentFit, MeasuredRows, fitted_gp, fitted_polynomial
 from sparsact.learners.latent.measurement import STRAIGHT
+from sparsact.learners.latent.newton import MAX_ITER
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
+from sparsact.learners.latent.shared import SharedFit, fitted_traits
 from sparsact.learners.latent.targets import Censoring, Targets, checked_bounds
-from sparsact.learners.on_cube import bits_of
+from sparsact.learners.latent.traits import SHARING, THERMODYNAMIC
+from sparsact.learners.on_cube import Array, bits_of
 from sparsact.transaction import transaction
 
 _SQUARED_MONOMIALS: Final = 1e5  # of a typical product
@@ -120,7 +123,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "latent": [StrOptions({"low-degree", "gp"})],
         "degree": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "link": [StrOptions({"auto", *LINK_NAMES})],
+        "link": [StrOptions({"auto", *LINK_NAMES, *THERMODYNAMIC}), list, tuple],
         "censoring": ["array-like", StrOptions({"auto"}), None],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "domain": [StrOptions({"auto", "cube", "real"})],
@@ -133,7 +136,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         latent: str = "low-degree",
         *,
         degree: int | str = "auto",
-        link: str = "identity",
+        link: str | Sequence[str] = "identity",
         censoring: Censoring = "auto",
         alpha: float | str = "auto",
         domain: str = "auto",
@@ -151,18 +154,33 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Learn latent, curve and noise from rows X (m, n), targets y (m,) and weights (m,), numbers of rows."""
+        """Learn latent, curve and noise from rows X (m, n), targets y (m,) and weights (m,), numbers of rows.
+
+        Of several links y is (m, T), NaN where a target was not measured.
+        """
         self._validate_params()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
-        rows = self._rows(X, y, sample_weight)
-        self.n_censored_ = int(np.count_nonzero(rows.targets.side))
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
-        with blas_threads(len(rows.bits) * _SQUARED_MONOMIALS):
-            self.link_, self.degree_, self.candidates_ = self._selected(rows, alpha, rng)
-            if self.latent == "gp":
-                found = fitted_gp(rows, self.link_, self.degree_, rng, self.max_iter)
-            else:
-                found = fitted_polynomial(rows, self.link_, self.degree_, alpha, self.max_iter)
+        links = (self.link,) if isinstance(self.link, str) else tuple(self.link)
+        found: LatentFit | SharedFit
+        if len(links) == 1 and links[0] in ("auto", *LINK_NAMES):
+            rows = self._rows(X, y, sample_weight, links[0])
+            self.n_censored_ = int(np.count_nonzero(rows.targets.side))
+            with blas_threads(len(rows.bits) * _SQUARED_MONOMIALS):
+                link, self.degree_, self.candidates_ = self._selected(rows, links[0], alpha, rng)
+                if self.latent == "gp":
+                    found = fitted_gp(rows, link, self.degree_, rng, self.max_iter)
+                else:
+                    found = fitted_polynomial(rows, link, self.degree_, alpha, self.max_iter)
+            self.link_ = link
+        else:
+            self._check_shared(links)
+            bits, targets = self._shared_rows(X, y, sample_weight, len(links))
+            self.n_censored_ = sum(int(np.count_nonzero(one.side)) for _, one in targets)
+            degree = 1 if self.degree == "auto" else int(self.degree)
+            self.link_, self.degree_, self.candidates_ = links, checked_degree(degree, bits.shape[1]), []
+            with blas_threads(len(bits) * _SQUARED_MONOMIALS):
+                found = fitted_traits(bits, targets, links, self.degree_, alpha, self.max_iter)
         if not found.converged:
             warnings.warn(
                 f"the likelihood of a latent with link {self.link_!r} is not at its maximum after max_iter="
@@ -172,32 +190,72 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
             )
         self._fitted, self.n_iter_, self._freedom = found, found.steps, found.freedom
 
-    def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> MeasuredRows:
+    def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, link: str) -> MeasuredRows:
         """Points and targets of the rows of positive weight; notes the encoding."""
         points, answers, weights = self._rows_to_fit(X, y, sample_weight)
         targets = Targets.of(answers, weights, checked_bounds(self.censoring, answers, weights))
-        if self.link == "log":
+        if link == "log":
             targets.logarithms()  # raises here, where the error can name the targets as they are
         return MeasuredRows(bits_of(points), targets)
 
+    def _check_shared(self, links: tuple[str, ...]) -> None:
+        """Raise if these links cannot measure traits that they share."""
+        strange = [link for link in links if link not in SHARING]
+        if strange or not links:
+            raise ValueError(
+                f"`link` names one curve for each target, each of {', '.join(SHARING)}, and "
+                f"{f'{strange[0]!r} is none' if strange else 'none was named'}; fit a target with another curve alone."
+            )
+        if self.latent != "low-degree":
+            raise ValueError(f"traits behind the links {links} are polynomials; leave out latent={self.latent!r}.")
+
+    def _shared_rows(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, n_targets: int
+    ) -> tuple[Array, list[tuple[NDArray[np.intp], Targets]]]:
+        """Bits of the rows, and of each target the places of the rows that have it, and its values there."""
+        values = np.asarray(y)
+        shape, values = values.shape, values[:, None] if values.ndim == 1 else values
+        if values.ndim != 2 or values.shape[1] != n_targets:
+            raise ValueError(
+                f"`y` needs a column for each of the {n_targets} curves that `link` names, NaN where a target was not "
+                f"measured, and has shape {shape}; name as many links as columns."
+            )
+        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+        both = np.hstack([np.where(missing, 0, values), missing])  # so that rows of no weight leave both
+        points, answers, weights = self._rows_to_fit(X, both, sample_weight, multi_output=True)
+        answers, missing = answers[:, :n_targets], answers[:, n_targets:] > 0
+        targets = []
+        for t, rows in enumerate(map(np.flatnonzero, ~missing.T)):
+            if not len(rows):
+                raise ValueError(f"no row measures column {t} of `y`; leave it and its link out.")
+            own, its = answers[rows, t], weights[rows]
+            targets.append((rows, Targets.of(own, its, checked_bounds(self.censoring, own, its))))
+        return bits_of(points), targets
+
     def _selected(
-        self, rows: MeasuredRows, alpha: float | None, rng: np.random.Generator
+        self, rows: MeasuredRows, link: str, alpha: float | None, rng: np.random.Generator
     ) -> tuple[str, int, list[LatentCandidate]]:
         """Link and degree, compared where they are not given."""
-        n, degrees = rows.bits.shape[1], [0]
+        n = rows.bits.shape[1]
         if self.degree == "auto":
-            straight = self.link in STRAIGHT and self.latent == "gp"  # nothing to learn a curve from
+            straight = link in STRAIGHT and self.latent == "gp"  # nothing to learn a curve from
             degrees = [1] if straight else degrees_to_try(n, len(rows.bits))
         else:
-            degrees = [min(int(self.degree), n)]
-            if n_subsets(n, degrees[0]) > MOST_MONOMIALS:
-                raise ValueError(
-                    f"degree {degrees[0]} of {n} columns has {n_subsets(n, degrees[0]):,} monomials, and a latent "
-                    f"polynomial at most {MOST_MONOMIALS:,}; choose a lower degree, or latent='gp'."
-                )
-        links = [self.link]
-        if self.link == "auto":
+            degrees = [checked_degree(int(self.degree), n)]
+        links = [link]
+        if link == "auto":
             links = [name for name in LINK_NAMES if name != "log" or (rows.targets.y > 0).all()]
         if len(links) == len(degrees) == 1:
             return links[0], degrees[0], []
         return chosen(rows, links, degrees, alpha, rng, self.max_iter)
+
+
+def checked_degree(degree: int, n: int) -> int:
+    """The degree of polynomials of n columns, at most n; raises if there are too many monomials."""
+    degree = min(degree, n)
+    if n_subsets(n, degree) > MOST_MONOMIALS:
+        raise ValueError(
+            f"degree {degree} of {n} columns has {n_subsets(n, degree):,} monomials, and a latent polynomial at most "
+            f"{MOST_MONOMIALS:,}; choose a lower degree, or latent='gp'."
+        )
+    return degree
