@@ -80,7 +80,7 @@ class FittedLatent(OnCube):
         return self._fitted.expected(self._bits(X))
 
     def predict_latent(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """The latent, (m,), or K traits (m, K); with ``return_std`` also standard deviations, as of its coefficients."""
+        """The latent, (m,), or K traits (m, K); with ``return_std`` also their standard deviations."""
         mean, deviation = self._fitted.latent.moments(self._bits(X))
         return (mean, deviation) if return_std else mean
 
@@ -114,7 +114,7 @@ class FittedLatent(OnCube):
 
     @property
     def spectrum_(self) -> Spectrum | list[Spectrum]:
-        """Fourier spectrum of the latent (of a process: of the posterior mean, n up to 20); of traits a list of one each."""
+        """Fourier spectrum of the latent (of a process: of the posterior mean, n up to 20); of several traits a list."""
         check_is_fitted(self)
         latent = self._fitted.latent
         values, _ = latent.coefficients(None)

@@ -165,12 +165,13 @@ class PolynomialProblem:
             return replace(at, precision=float(parameters[0]), b=b, c=c)
 
         found = newton.maximum(
-            lambda parameters: self.terms(placed(parameters)) if parameters[0] > 0 else None,
+            lambda parameters: self.terms(placed(parameters)),
+            lambda parameters: bool(parameters[0] > 0),
             np.concatenate([[at.precision], at.b, at.c]),
             max_iter,
         )
-        steps = at.steps + found.steps
-        return replace(placed(found.at), information=found.information, steps=steps, converged=found.converged)
+        best = replace(placed(found.value), steps=at.steps + found.steps, converged=found.converged)
+        return replace(best, information=self.terms(best)[2])
 
     def fitted(self, start: LatentPolynomial, alpha: float | None, max_iter: int = MAX_ITER) -> LatentPolynomial:
         """The maximum for a penalty of all but the intercept, or for the penalties of greatest marginal likelihood."""
@@ -208,4 +209,3 @@ class PolynomialProblem:
             found = (known + more) / ((parameters[own] ** 2).sum() + squares)
             penalty[own] = np.clip(found, _LEAST_PENALTY, largest)
         return penalty
-

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from sparsact.learners.gp.cholesky import Cholesky
 from sparsact.learners.gp.kernel import Array
+from sparsact.statistics.solved import Solved
 
 Terms = tuple[float, Array, Array]  # a function of parameters (q,), its gradient and its negative second derivatives
 
@@ -18,42 +18,28 @@ _ENOUGH: Final = 1e-7  # expected gain of a step in log-likelihood
 _LEAST_DAMPING: Final = 1e-6  # in the diagonal of second derivatives: as large as their rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Maximum:
-    """Parameters (q,), the negative second derivatives (q, q) there, steps, and whether the search came to rest."""
-
-    at: Array
-    information: Array
-    steps: int
-    converged: bool
-
-
-def maximum(terms: Callable[[Array], Terms | None], start: Array, max_iter: int = MAX_ITER) -> Maximum:
-    """A local maximum of a function that has terms at ``start``, and None where parameters are out of range."""
-    at, found = start, terms(start)
-    assert found is not None
-    value, gradient, hessian = found
-    damping = 0.0
+def maximum(
+    terms: Callable[[Array], Terms], in_range: Callable[[Array], bool], start: Array, max_iter: int = MAX_ITER
+) -> Solved[Array]:
+    """A local maximum of a function, from a start in the range of its parameters, which is not left."""
+    at, (value, gradient, hessian) = start, terms(start)
+    damping, expected = 0.0, np.inf
     for count in range(1, max_iter + 1):
         step = _step(hessian, gradient, damping)
         if step is not None:
             expected = float(gradient @ step)
             if expected <= _ENOUGH and damping <= _LEAST_DAMPING:
-                return Maximum(at, hessian, count, True)
-            found = _finite(terms, at + step)
-            if found is not None and found[0] >= value + 1e-3 * expected:
-                at, (value, gradient, hessian) = at + step, found
-                damping = damping / 10 if damping > _LEAST_DAMPING else 0.0
-                continue
+                return Solved(at, count, expected, _ENOUGH, True)
+            if in_range(at + step):
+                with np.errstate(over="ignore", invalid="ignore"):
+                    found = terms(at + step)
+                leads_up = found[0] >= value + 1e-3 * expected  # of numbers only
+                if leads_up and np.isfinite(found[0]) and np.isfinite(found[2]).all():
+                    at, (value, gradient, hessian) = at + step, found
+                    damping = damping / 10 if damping > _LEAST_DAMPING else 0.0
+                    continue
         damping = max(4 * damping, _LEAST_DAMPING)
-    return Maximum(at, hessian, max_iter, False)
-
-
-def _finite(terms: Callable[[Array], Terms | None], at: Array) -> Terms | None:
-    """The terms, or None where a step leads to no numbers."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = terms(at)
-    return found if found is not None and np.isfinite(found[0]) and np.isfinite(found[2]).all() else None
+    return Solved(at, max_iter, expected, _ENOUGH, False)
 
 
 def _step(information: Array, gradient: Array, damping: float) -> Array | None:

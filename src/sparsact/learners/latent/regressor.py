@@ -42,6 +42,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     noise maximise the likelihood of what was measured: of a target at its bound it is known only that the truth is
     there or beyond (Tobit, [1]_).
 
+    Several targets may measure the same additive traits: energies of folding and of binding [3]_. See ``link``.
+
     Parameters
     ----------
     latent : {"low-degree", "gp"}, default="low-degree"
@@ -50,13 +52,19 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     degree : int or "auto", default="auto"
         Of the polynomial. ``"auto"``: up to 4, chosen with the link by the log-likelihood of held-out rows; a higher
         degree must be ahead by two standard errors. Of a process: of the polynomial that the curve is learned with.
-    link : {"identity", "log", "sigmoid", "monotone", "auto"}, default="identity"
-        The curve. ``"log"``: f and the noise are added up to log y. ``"sigmoid"``: logistic, its asymptotes learned;
+        Of shared traits: 1.
+    link : str, or sequence of one for each target, default="identity"
+        The curve. ``"identity"``: none. ``"log"``: f and the noise are added up to log y. ``"sigmoid"``: logistic, its asymptotes learned;
         targets may lie beyond them, by noise. ``"monotone"``: an increasing cubic spline (global epistasis, [2]_).
         ``"auto"``: the simplest that no other is ahead of by two standard errors.
+        ``"two-state"``: level and height of the folded fraction :math:`1 / (1 + e^{f_0})`; ``"three-state"``: of the
+        bound fraction :math:`1 / (1 + e^{f_k} (1 + e^{f_0}))`. Several targets share the energy :math:`f_0`, in kT, and
+        each of three states has a binding energy :math:`f_k` of its own: ``("two-state", "three-state")`` has the
+        traits folding and binding. Beside these, targets may measure :math:`f_0` by the first three links.
     censoring : tuple (lower, upper), "auto" or None, default="auto"
         The bounds at which targets are pinned, None for a side without one. ``"auto"``: the lowest and the highest
-        target, where at least 3 % of the rows are, and three times as many as at any number in between.
+        target, where at least 3 % of the rows are, and three times as many as at any number in between. Of several
+        targets each has these bounds.
     alpha : float or "auto", default="auto"
         Ridge penalty on the polynomial's coefficients but the intercept, in units of the noise, as of scikit-learn's
         ``Ridge``. ``"auto"``: one for each degree, which maximise the marginal likelihood.
@@ -71,19 +79,20 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     Attributes
     ----------
     censoring_ : tuple of float or None
-        The bounds.
+        The bounds; of several targets a list of them.
     n_censored_ : int
         Rows at a bound.
-    link_, degree_ : str, int
-        The curve, and the degree of the polynomial.
+    link_, degree_ : str or tuple of str, int
+        The curve or curves, and the degree of the polynomial.
     candidates_ : list of LatentCandidate
         Links and degrees that were compared, with the mean log-likelihood of a held-out row.
-    noise_deviation_ : float
+    noise_deviation_ : float or ndarray of shape (T,)
         :math:`\sigma`; with the link ``"log"`` of log y.
     n_iter_ : int
         Steps of Newton's method, for all penalties together.
-    spectrum_ : Spectrum
+    spectrum_ : Spectrum, or list of one for each of several traits
         The latent's; in units of y (log y), of a sigmoid's argument, or with ``"monotone"`` of mean 0 and variance 1.
+        Of traits in kT: where a column of bits turns from 0 to 1, its energy changes by -2 times its coefficient.
     encoding_ : str
         ``"signs"`` or ``"bits"``; None for columns that were cut at ``cuts_``.
     n_features_in_ : int
@@ -102,6 +111,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     ----------
     .. [1] J. Tobin, "Estimation of relationships for limited dependent variables", Econometrica 1958.
     .. [2] J. Otwinowski, D. M. McCandlish, J. B. Plotkin, "Inferring the shape of global epistasis", PNAS 2018.
+    .. [3] A. J. Faure et al., "Mapping the energetic and allosteric landscapes of protein binding domains", 2022.
 
     Examples
     --------
@@ -118,6 +128,21 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     ((1.0, None), 1)
     >>> [(subset, round(value, 0)) for subset, value in model.spectrum_.top(2)]
     [((0,), 3.0), ((1,), -2.0)]
+
+    An abundance of half of the rows and a binding signal of the others, with energies of folding and binding:
+
+    >>> folding, binding = X @ [1.0, 0.5, -0.5, 0.0, 0.0, 0.0] - 1, X @ [0.0, 0.0, 0.5, -1.0, 0.5, 0.0] - 1
+    >>> Y = np.stack([1 / (1 + np.exp(folding)), 1 / (1 + np.exp(binding) * (1 + np.exp(folding)))], axis=1)
+    >>> Y += 0.05 * rng.normal(size=Y.shape)
+    >>> Y[:250, 0] = Y[250:, 1] = np.nan
+    >>> model = LatentRegressor(link=("two-state", "three-state")).fit(X, Y)
+    >>> model.predict(X).shape, model.predict_latent(X).shape
+    ((500, 2), (500, 2))
+    >>> intervals = model.confidence_intervals([(0,), (3,)])  # of both columns, for each trait
+    >>> low, high = np.moveaxis(intervals, -1, 0)
+    >>> (low < [[1, 0], [0, -1]]) & ([[1, 0], [0, -1]] < high)
+    array([[ True,  True],
+           [ True,  True]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -13,6 +13,7 @@ from sparsact.hypercube import Subset, characters, subset_masks, subsets_of
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent import newton
 from sparsact.learners.latent.latents import ROWS_AT_ONCE, PolynomialLatent
+from sparsact.learners.latent.links import Sigmoid
 from sparsact.learners.latent.targets import Targets, expected_clipped, expected_exponential
 from sparsact.learners.latent.traits import SharedTarget, TraitProblem, fractions, traits_of
 from sparsact.saving import schema
@@ -152,26 +153,29 @@ def fitted_traits(
     to_cube = np.eye(len(subsets))  # from monomials less their means
     to_cube[0, 1:] = -np.average(monomials[:, 1:], axis=0, weights=weights)
     monomials[:, 1:] += to_cube[0, 1:]
-    problem = TraitProblem(monomials, np.array([len(subset) for subset in subsets]), measured)
-    solved, information = problem.fitted(alpha, max_iter)
-    at, (centres, scales) = solved.value, np.array(units).T
-    K, n = len(at.b), at.b.size
+    K, n = 1 + max(map(max, traits_of(links))), (1 + max(map(max, traits_of(links)))) * len(subsets)
+    penalty = np.full((K, len(subsets)), 1.0 if alpha is None else alpha)
+    penalty[:, 0] = Sigmoid.place_unit**-2
+    sizes = np.array([len(subset) for subset in subsets])
+    problem = TraitProblem(monomials, sizes, measured, penalty, np.zeros((len(links), 2)))
+    solved, information = problem.fitted(max_iter, learns_penalty=alpha is None)
+    (b, measurements), (centres, scales) = problem.parts(solved.value), np.array(units).T
 
     def spread(covariance: Array) -> Array:
         parts = covariance[:n, :n].reshape(K, len(subsets), K, len(subsets))
         return np.asarray(np.einsum("ip,kplq,jq->kilj", to_cube, parts, to_cube, optimize="greedy"))
 
     covariance, conditional = newton.inverse(information), newton.inverse(information[:n, :n])
-    latent = Traits(subsets, at.b @ to_cube.T, spread(covariance), spread(conditional))
-    noise = 1 / at.measurements[:, 0]
-    level, height = at.measurements[:, 1] * noise, at.measurements[:, 2] * noise
+    latent = Traits(subsets, b @ to_cube.T, spread(covariance), spread(conditional))
+    noise = 1 / measurements[:, 0]
+    level, height = measurements[:, 1] * noise, measurements[:, 2] * noise
     measurement = SharedMeasurement(
         links,
         np.stack([scales * noise, centres + scales * level, scales * height], axis=1),
         np.array([raw.bounds for _, raw in targets]),
     )
-    left = sum(target.targets.measured for target in measured) - problem.determined(at, covariance).sum()
-    return SharedFit(latent, measurement, solved.converged, solved.steps, max(float(left), 1.0))
+    freedom = max(sum(one.targets.measured for one in measured) - n - 2 * len(links), 1.0)
+    return SharedFit(latent, measurement, solved.converged, solved.steps, freedom)
 
 
 # ---- files ----

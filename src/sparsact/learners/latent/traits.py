@@ -9,13 +9,13 @@ With the polynomials :math:`f_0, \dots, f_K` of the traits, energies in units of
 energy :math:`f_k` of its own. Parameters are the coefficients and, of each target, :math:`\gamma = 1/\sigma`,
 :math:`\gamma C` and :math:`\gamma A > 0`, so that a residual is :math:`r = \gamma y - \gamma C - \gamma A\, g(f)`.
 
-Coefficients of each trait and size are normal a priori, with MacKay's precisions of
-:mod:`sparsact.learners.latent.latent_polynomial`. These are, as there, in units of the noise: of :math:`\gamma A b / 4`,
-what a coefficient b adds to a curve of greatest slope 1/4, for the first target that measures the trait. Without this
-a small precision and a low curve would be much the same as a large one and a high curve. The rest of the prior is what
-a single sigmoid has, too: deviation 3 of an energy at the mean of the rows, and :math:`\log(A / 4) \sim N(0, 1)` for
-targets of variance 1. The noise of each target is that of restricted maximum likelihood: squares over the rows less the
-parameters that they determine, a shared trait's in parts.
+A ridge penalty is in units of the noise, as that of a single latent is: of :math:`\gamma A b / 4`, what a coefficient b
+adds where the curve is steepest, for the first target that measures the trait. Beside it an energy at the mean of the
+rows has prior deviation 3, and :math:`\log(A / 4) \sim N(0, 1)` for targets of variance 1, as for a single sigmoid.
+
+:math:`\gamma` and A maximise the marginal likelihood, coefficients (in units of the noise) and levels integrated out by
+Laplace's approximation: the joint mode of many coefficients prefers curves that are too straight. What the integral
+adds, :math:`-\tfrac12 \log |H|`, and MacKay's penalties are computed in turn with the mode.
 
 References
 ----------
@@ -25,6 +25,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -32,10 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from sparsact.learners.gp.cholesky import Cholesky
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent import newton
 from sparsact.learners.latent.latent_polynomial import LEAST_NOISE
-from sparsact.learners.latent.links import Sigmoid
 from sparsact.learners.latent.measurement import STRAIGHT
 from sparsact.learners.latent.targets import Targets, residual_terms
 from sparsact.statistics.solved import Solved
@@ -45,6 +46,7 @@ SHARING: Final = ("identity", "log", "sigmoid", *THERMODYNAMIC)  # links that ma
 _STEEPEST: Final = 4.0  # one over the greatest slope of a fraction by its exponent
 _SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of a number of parameters
 _LEAST_PENALTY: Final = 1e-8
+_STEP: Final = 1e-3  # of a logarithm, in differences
 
 
 def traits_of(links: tuple[str, ...]) -> list[list[int]]:
@@ -89,50 +91,41 @@ class SharedTarget(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TraitParameters:
-    r"""Coefficients (K, p) of traits, the intercept first, and :math:`\gamma, \gamma C, \gamma A` of targets (T, 3).
-
-    ``penalty`` (K, p) are prior precisions, ``spent`` (T,) parameters that each target determines.
-    """
-
-    b: Array
-    measurements: Array
-    penalty: Array
-    spent: Array
-
-    def row(self) -> Array:
-        """All parameters (q,) in a row."""
-        return np.concatenate([self.b.ravel(), self.measurements.ravel()])
-
-    def placed(self, row: Array) -> TraitParameters:
-        """The same with other parameters (q,)."""
-        b, measurements = np.split(row, [self.b.size])
-        return replace(self, b=b.reshape(self.b.shape), measurements=measurements.reshape(self.measurements.shape))
-
-
-@dataclass(frozen=True, eq=False)
 class TraitProblem:
-    """Monomials (m, p), a constant and others less their means, the sizes (p,) of these, and the targets."""
+    """Targets of monomials (m, p), a constant and others less their means, whose sizes are (p,); and their prior.
+
+    ``penalty`` (K, p) are the precisions of coefficients, ``tilt`` (T, 2) derivatives of what the integral adds by the
+    logarithms of gamma and gamma A. Parameters are a row (q,) of coefficients (K, p) and measurements (T, 3).
+    """
 
     monomials: Array
     sizes: NDArray[np.intp]
     targets: list[SharedTarget]
+    penalty: Array
+    tilt: Array
 
-    def start(self, alpha: float | None) -> TraitParameters:
+    def parts(self, at: Array) -> tuple[Array, Array]:
+        """Coefficients (K, p), and gamma, gamma C and gamma A of each target (T, 3)."""
+        return at[: self.penalty.size].reshape(self.penalty.shape), at[self.penalty.size :].reshape(-1, 3)
+
+    @cached_property
+    def homes(self) -> list[int]:
+        """The first target that measures each trait."""
+        return [
+            next(t for t, target in enumerate(self.targets) if k in target.traits) for k in range(len(self.penalty))
+        ]
+
+    def start(self) -> Array:
         """Constant traits, at which every curve is steep."""
-        n_traits = 1 + max(max(target.traits) for target in self.targets)
-        penalty = np.full((n_traits, len(self.sizes)), 1.0 if alpha is None else alpha)
-        penalty[:, 0] = Sigmoid.place_unit**-2
         at_0 = [fractions(target.link, np.zeros((1, len(target.traits)))).value[0] for target in self.targets]
-        measurements = np.array([[1.0, -_STEEPEST * value, _STEEPEST] for value in at_0])
-        return TraitParameters(np.zeros_like(penalty), measurements, penalty, np.zeros(len(self.targets)))
+        measurements = [[1.0, -_STEEPEST * value, _STEEPEST] for value in at_0]
+        return np.concatenate([np.zeros(self.penalty.size), np.ravel(measurements)])
 
-    def of_target(self, at: TraitParameters, t: int) -> newton.Terms:
+    def of_target(self, at: Array, t: int) -> newton.Terms:
         """Log-likelihood of a target's rows, its gradient and negative second derivatives by all parameters."""
-        link, traits, rows, targets = self.targets[t]
-        precision, level, height = at.measurements[t]
-        monomials, (K, p) = self.monomials[rows], at.b.shape
-        value, slope, bend = fractions(link, monomials @ at.b[traits].T)
+        (link, traits, rows, targets), (b, measurements) = self.targets[t], self.parts(at)
+        (precision, level, height), monomials, p = measurements[t], self.monomials[rows], b.shape[1]
+        value, slope, bend = fractions(link, monomials @ b[traits].T)
         found = residual_terms(precision * targets.y - level - height * value, targets.side)
         likelihood, force, curvature = (targets.weights * each for each in found)
         # Derivatives of -r by gamma, level, height and the traits; the constant 1 or the monomials lead on from there.
@@ -141,39 +134,35 @@ class TraitProblem:
         local[:, 2, 3:] += force[:, None] * slope
         local[:, 3:, 2] += force[:, None] * slope
         local[:, 3:, 3:] += (force * height)[:, None, None] * bend
-        own, ones = K * p + 3 * t, np.ones((len(rows), 1))
-        designs = [ones] * 3 + [monomials] * len(traits)
+        own = b.size + 3 * t
+        designs = [np.ones((len(rows), 1))] * 3 + [monomials] * len(traits)
         places = [slice(own + i, own + i + 1) for i in range(3)] + [slice(k * p, (k + 1) * p) for k in traits]
-        q = K * p + at.measurements.size
-        gradient, hessian = np.zeros(q), np.zeros((q, q))
+        gradient, hessian = np.zeros(len(at)), np.zeros((len(at), len(at)))
         for a, place in enumerate(places):
             gradient[place] = -designs[a].T @ (force * first[:, a])
-            for b in range(a + 1):
-                hessian[place, places[b]] = designs[a].T @ (local[:, a, b, None] * designs[b])
-                hessian[places[b], place] = hessian[place, places[b]].T
-        total = max(targets.measured - at.spent[t], 1.0)
-        gradient[own] += total * (1 / precision - LEAST_NOISE**2 * precision)
-        hessian[own, own] += total * (1 / precision**2 + LEAST_NOISE**2)
-        return likelihood.sum() + total * (np.log(precision) - 0.5 * (LEAST_NOISE * precision) ** 2), gradient, hessian
+            for other, design, each in zip(places, designs, local[:, a].T, strict=True):
+                hessian[place, other] = designs[a].T @ (each[:, None] * design)
+        gradient[own] += targets.measured * (1 / precision - LEAST_NOISE**2 * precision)
+        hessian[own, own] += targets.measured * (1 / precision**2 + LEAST_NOISE**2)
+        noise = targets.measured * (np.log(precision) - 0.5 * (LEAST_NOISE * precision) ** 2)
+        return float(likelihood.sum() + noise), gradient, hessian
 
-    def prior(self, at: TraitParameters) -> newton.Terms:
-        """Log prior density of coefficients and heights, its gradient and negative second derivatives."""
-        n, p = at.b.shape[0] * at.b.shape[1], at.b.shape[1]
-        value, gradient, hessian = 0.0, np.zeros(len(at.row())), np.zeros((len(at.row()),) * 2)
-        for t, (precision, _, height) in enumerate(at.measurements):  # u is standard normal
-            u, both = np.log(height / precision / _STEEPEST), [n + 3 * t, n + 3 * t + 2]
-            value -= 0.5 * u**2
-            gradient[both] = u / precision, -u / height
-            hessian[np.ix_(both, both)] = [
-                [(1 + u) / precision**2, -1 / (precision * height)],
-                [-1 / (precision * height), (1 - u) / height**2],
-            ]
+    def prior(self, at: Array) -> newton.Terms:
+        """Log prior density and what the integral adds, their gradient and negative second derivatives."""
+        (b, measurements), p = self.parts(at), len(self.sizes)
+        value, gradient, hessian = 0.0, np.zeros(len(at)), np.zeros((len(at), len(at)))
+        for t, ((precision, _, height), tilt) in enumerate(zip(measurements, self.tilt, strict=True)):
+            both, g_h = [b.size + 3 * t, b.size + 3 * t + 2], np.array([precision, height])
+            u, sign = np.log(height / precision / _STEEPEST), np.array([-1, 1])  # u is standard normal
+            value += float(tilt @ np.log(g_h) - 0.5 * u**2)
+            gradient[both] = (tilt - sign * u) / g_h
+            hessian[np.ix_(both, both)] = (np.outer(sign, sign) + np.diag(tilt - sign * u)) / np.outer(g_h, g_h)
         for k, home in enumerate(self.homes):
-            own, h, height, b = k * p + np.arange(p), n + 3 * home + 2, at.measurements[home, 2], at.b[k]
-            precisions = at.penalty[k] * np.append(1.0, np.full(p - 1, (height / _STEEPEST) ** 2))
-            force = precisions * b
-            ridge = force[1:] @ b[1:]
-            value -= 0.5 * force @ b
+            own, h, height = np.arange(k * p, (k + 1) * p), b.size + 3 * home + 2, measurements[home, 2]
+            precisions = self.penalty[k] * np.where(self.sizes, (height / _STEEPEST) ** 2, 1.0)
+            force = precisions * b[k]
+            ridge = force[1:] @ b[k, 1:]
+            value -= 0.5 * force @ b[k]
             gradient[own] = -force
             gradient[h] -= ridge / height
             hessian[own, own] = precisions
@@ -181,64 +170,60 @@ class TraitProblem:
             hessian[own[1:], h] = hessian[h, own[1:]] = 2 * force[1:] / height
         return value, gradient, hessian
 
-    @property
-    def homes(self) -> list[int]:
-        """The first target that measures each trait, whose noise is the unit of its penalty."""
-        measured = [target.traits for target in self.targets]
-        return [next(t for t, traits in enumerate(measured) if k in traits) for k in range(1 + max(map(max, measured)))]
+    def in_range(self, at: Array) -> bool:
+        """Whether every gamma and A is positive."""
+        return bool((self.parts(at)[1][:, ::2] > 0).all())
 
-    def terms(self, at: TraitParameters) -> newton.Terms | None:
-        """Penalised log-likelihood, its gradient and negative second derivatives; None where gamma or A is not > 0."""
-        if not (at.measurements[:, ::2] > 0).all():
-            return None
-        parts = [self.prior(at), *(self.of_target(at, t) for t in range(len(self.targets)))]
-        value, gradient, hessian = zip(*parts, strict=True)
-        return float(sum(value)), np.sum(gradient, axis=0), np.sum(hessian, axis=0)
+    def terms(self, at: Array) -> newton.Terms:
+        """Penalised log-likelihood, its gradient and negative second derivatives."""
+        value, gradient, hessian = self.prior(at)
+        for t in range(len(self.targets)):
+            found = self.of_target(at, t)
+            value, gradient, hessian = value + found[0], gradient + found[1], hessian + found[2]
+        return value, gradient, hessian
 
-    def fitted(self, alpha: float | None, max_iter: int) -> tuple[Solved[TraitParameters], Array]:
-        """The maximum with penalties that are given or of greatest marginal likelihood, and the information there."""
-        at, steps = self.start(alpha), 0
+    def updated(self, at: Array, *, learns_penalty: bool) -> TraitProblem:
+        """MacKay's penalties, and the tilt at these parameters."""
+        (b, measurements), information, n = self.parts(at), self.terms(at)[2], self.penalty.size
+        covariance, penalty, tilt = newton.inverse(information), self.penalty.copy(), np.zeros_like(self.tilt)
+        for k, home in enumerate(self.homes if learns_penalty else []):
+            own, h = np.arange(k * b.shape[1], (k + 1) * b.shape[1]), n + 3 * home + 2
+            unit, height, largest = (
+                measurements[home, 2] / _STEEPEST,
+                at[h],
+                max(self.targets[home].targets.measured, 1.0),
+            )
+            relative = covariance[own, own] + 2 * at[own] * covariance[own, h] / height
+            variances = unit**2 * (relative + (at[own] / height) ** 2 * covariance[h, h])  # of b in units of the noise
+            for size in np.unique(self.sizes[1:]):
+                of_size = self.sizes == size
+                known = max(float((1 - penalty[k, of_size] * variances[of_size]).sum()), 0.0)
+                squares = ((unit * b[k, of_size]) ** 2).sum()  # and one more coefficient of one standard error
+                penalty[k, of_size] = np.clip((known + 1) / (squares + 1 / largest), _LEAST_PENALTY, largest)
+        integrated = np.flatnonzero(np.append(np.full(n, True), np.tile([False, True, False], len(self.targets))))
+        factor = Cholesky.nearly_of(information[np.ix_(integrated, integrated)])
+        for t, i in product(range(len(self.targets)), (0, 1)):
+            place = n + 3 * t + 2 * i
+            step = np.zeros(len(at))
+            step[place] = _STEP * at[place]
+            step[integrated] = -factor.solve(information[integrated, place]) * step[place]
+            ends = [self.terms(at + sign * step)[2][np.ix_(integrated, integrated)] for sign in (-1, 1)]
+            below, above = (Cholesky.nearly_of(end).log_determinant() for end in ends)
+            # the unit of the integrated coefficients is that of the penalty
+            tilt[t, i] = i * self.homes.count(t) * (b.shape[1] - 1) - (above - below) / (4 * _STEP)
+        return replace(self, penalty=penalty, tilt=tilt)
+
+    def fitted(self, max_iter: int, *, learns_penalty: bool) -> tuple[Solved[Array], Array]:
+        """Parameters of greatest likelihood, and their covariances."""
+        problem, at, steps, change = self, self.start(), 0, np.inf
         for _ in range(max_iter):
-            found = newton.maximum(lambda row, at=at: self.terms(at.placed(row)), at.row(), max_iter)
-            at, steps = at.placed(found.at), steps + found.steps
-            covariance = newton.inverse(found.information)
-            heights, variances = self._in_noise(at, covariance)
-            penalty = at.penalty if alpha is not None else self._updated(at, heights, variances)
-            spent = self._spent(at, heights, covariance)
-            change = float(max(np.abs(np.log(penalty / at.penalty)).max(), np.abs(spent - at.spent).max()))
+            found = newton.maximum(problem.terms, problem.in_range, at, max_iter)
+            at, steps = found.value, steps + found.steps
+            updated = problem.updated(at, learns_penalty=learns_penalty)
+            ratio = np.log(updated.penalty / problem.penalty)
+            change = float(max(np.abs(ratio).max(), np.abs(updated.tilt - problem.tilt).max()))
             if change < _SETTLED:
                 break
-            at = replace(at, penalty=penalty, spent=spent)
-        return Solved(at, steps, change, _SETTLED, found.converged and change < _SETTLED), found.information
-
-    def _in_noise(self, at: TraitParameters, covariance: Array) -> tuple[Array, Array]:
-        """Heights (K, 1) over 4 at home, and variances (K, p) of coefficients times these."""
-        places = at.b.size + 3 * np.array(self.homes) + 2
-        heights = at.measurements[self.homes, 2, None]
-        own = covariance.diagonal()[: at.b.size].reshape(at.b.shape)
-        across = covariance[places, : at.b.size].reshape(len(places), *at.b.shape)[range(len(places)), range(len(places))]
-        found = heights**2 * own + 2 * heights * at.b * across + at.b**2 * covariance[places, places, None]
-        return heights / _STEEPEST, found / _STEEPEST**2
-
-    def _updated(self, at: TraitParameters, heights: Array, variances: Array) -> Array:
-        """MacKay's penalties (K, p), with one more coefficient of one standard error as their prior."""
-        penalty, b = at.penalty.copy(), heights * at.b
-        for (k, home), size in product(enumerate(self.homes), np.unique(self.sizes[1:])):
-            own, largest = self.sizes == size, max(self.targets[home].targets.measured, 1.0)
-            known = max(float((1 - penalty[k, own] * variances[k, own]).sum()), 0.0)
-            penalty[k, own] = np.clip((known + 1) / ((b[k, own] ** 2).sum() + 1 / largest), _LEAST_PENALTY, largest)
-        return penalty
-
-    def determined(self, at: TraitParameters, covariance: Array) -> Array:
-        """Number (T,) of parameters that the rows of each target determine, its noise not counted."""
-        found = []
-        for t, target in enumerate(self.targets):
-            shares = np.einsum("ij,ji->i", self.of_target(at, t)[2], covariance)
-            shares[at.b.size :: 3] = 0.0  # noise deviations
-            found.append(np.clip(shares.sum(), 0.0, target.targets.measured - 1))
-        return np.array(found)
-
-    def _spent(self, at: TraitParameters, heights: Array, covariance: Array) -> Array:
-        """These numbers, less what penalties in units of a target's noise account for already."""
-        ridges = (at.penalty * (heights * at.b) ** 2)[:, 1:].sum(axis=1)
-        return self.determined(at, covariance) - np.bincount(self.homes, ridges, len(self.targets))
+            problem = updated
+        converged = found.converged and change < _SETTLED
+        return Solved(at, steps, change, _SETTLED, converged), problem.terms(at)[2]
