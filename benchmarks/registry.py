@@ -75,6 +75,7 @@ BENCHMARKS: Final = {
         ("fit_seconds", ()),
         ("letters", ()),
         ("measurement_models", ()),
+        ("shared_traits", ()),
         ("units", ()),
         ("monte_carlo", ()),
         ("certificates", ()),

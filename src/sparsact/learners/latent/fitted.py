@@ -114,7 +114,7 @@ class FittedLatent(OnCube):
 
     @property
     def spectrum_(self) -> Spectrum | list[Spectrum]:
-        """Fourier spectrum of the latent (of a process: of the posterior mean, n up to 20); of several traits a list."""
+        """Fourier spectrum of the latent (of a process: of the posterior mean, n up to 20); of traits a list."""
         check_is_fitted(self)
         latent = self._fitted.latent
         values, _ = latent.coefficients(None)

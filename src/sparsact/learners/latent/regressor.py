@@ -54,9 +54,9 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         degree must be ahead by two standard errors. Of a process: of the polynomial that the curve is learned with.
         Of shared traits: 1.
     link : str, or sequence of one for each target, default="identity"
-        The curve. ``"identity"``: none. ``"log"``: f and the noise are added up to log y. ``"sigmoid"``: logistic, its asymptotes learned;
-        targets may lie beyond them, by noise. ``"monotone"``: an increasing cubic spline (global epistasis, [2]_).
-        ``"auto"``: the simplest that no other is ahead of by two standard errors.
+        The curve. ``"identity"``: none. ``"log"``: f and the noise are added up to log y. ``"sigmoid"``: logistic, its
+        asymptotes learned; targets may lie beyond them, by noise. ``"monotone"``: an increasing cubic spline (global
+        epistasis, [2]_). ``"auto"``: the simplest that no other is ahead of by two standard errors.
         ``"two-state"``: level and height of the folded fraction :math:`1 / (1 + e^{f_0})`; ``"three-state"``: of the
         bound fraction :math:`1 / (1 + e^{f_k} (1 + e^{f_0}))`. Several targets share the energy :math:`f_0`, in kT, and
         each of three states has a binding energy :math:`f_k` of its own: ``("two-state", "three-state")`` has the
