@@ -34,7 +34,9 @@ def draw(m: int, apart: bool, seed: int) -> tuple[Any, Any, float]:
     for link in ("sigmoid", "monotone", *STATES):
         one, there = LatentRegressor(degree=1, link=link, censoring=None), ~np.isnan(y)
         left.append(
-            np.stack([one.fit(X[:seen][rows], its[rows]).predict(X[seen:]) for its, rows in zip(y, there, strict=True)])[:, None]
+            np.stack(
+                [one.fit(X[:seen][rows], its[rows]).predict(X[seen:]) for its, rows in zip(y, there, strict=True)]
+            )[:, None]
         )
     errors = ((np.hstack(left) - truth[:, None, seen:]) ** 2).mean(axis=2) / truth[:, seen:].var(axis=1)[:, None]
     low, high = np.moveaxis(model.confidence_intervals([(i,) for i in range(COLUMNS)]), -1, 0)

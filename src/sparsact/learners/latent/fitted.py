@@ -102,7 +102,7 @@ class FittedLatent(OnCube):
         """Standard deviation of the noise of y, or with the link ``"log"`` of log y; (T,) of several targets."""
         check_is_fitted(self)
         noise = self._fitted.measurement.noise_deviation
-        return float(noise) if np.size(noise) == 1 else noise
+        return np.asarray(noise).item() if np.size(noise) == 1 else noise
 
     @property
     def subsets_(self) -> list[Subset]:

@@ -202,8 +202,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
             self._check_shared(links)
             bits, targets = self._shared_rows(X, y, sample_weight, len(links))
             self.n_censored_ = sum(int(np.count_nonzero(one.side)) for _, one in targets)
-            degree = 1 if self.degree == "auto" else int(self.degree)
-            self.link_, self.degree_, self.candidates_ = links, checked_degree(degree, bits.shape[1]), []
+            self.degree_ = 1 if self.degree == "auto" else checked_degree(int(self.degree), bits.shape[1])
+            self.link_, self.candidates_ = links, []
             with blas_threads(len(bits) * _SQUARED_MONOMIALS):
                 found = fitted_traits(bits, targets, links, self.degree_, alpha, self.max_iter)
         if not found.converged:

@@ -163,10 +163,10 @@ def fitted_traits(
 
     def spread(covariance: Array) -> Array:
         parts = covariance[:n, :n].reshape(K, len(subsets), K, len(subsets))
-        return np.asarray(np.einsum("ip,kplq,jq->kilj", to_cube, parts, to_cube, optimize="greedy"))
+        return np.ascontiguousarray(np.einsum("ip,kplq,jq->kilj", to_cube, parts, to_cube, optimize="greedy"))
 
     covariance, conditional = newton.inverse(information), newton.inverse(information[:n, :n])
-    latent = Traits(subsets, b @ to_cube.T, spread(covariance), spread(conditional))
+    latent = Traits(subsets, np.ascontiguousarray(b @ to_cube.T), spread(covariance), spread(conditional))
     noise = 1 / measurements[:, 0]
     level, height = measurements[:, 1] * noise, measurements[:, 2] * noise
     measurement = SharedMeasurement(
