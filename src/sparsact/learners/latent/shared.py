@@ -153,10 +153,10 @@ def fitted_traits(
     to_cube = np.eye(len(subsets))  # from monomials less their means
     to_cube[0, 1:] = -np.average(monomials[:, 1:], axis=0, weights=weights)
     monomials[:, 1:] += to_cube[0, 1:]
-    K, n = 1 + max(map(max, traits_of(links))), (1 + max(map(max, traits_of(links)))) * len(subsets)
-    penalty = np.full((K, len(subsets)), 1.0 if alpha is None else alpha)
-    penalty[:, 0] = Sigmoid.place_unit**-2
     sizes = np.array([len(subset) for subset in subsets])
+    penalty = np.full((1 + max(map(max, traits_of(links))), len(subsets)), 1.0 if alpha is None else alpha)
+    penalty[:, 0] = Sigmoid.place_unit**-2
+    K, n = len(penalty), penalty.size
     problem = TraitProblem(monomials, sizes, measured, penalty, np.zeros((len(links), 2)))
     solved, information = problem.fitted(max_iter, learns_penalty=alpha is None)
     (b, measurements), (centres, scales) = problem.parts(solved.value), np.array(units).T
@@ -191,8 +191,8 @@ def shared_arrays(fit: SharedFit) -> Arrays:
 def read_shared(links: tuple[str, ...], n: int, degree: int, steps: int, arrays: Arrays) -> SharedFit:
     """The fit that :func:`shared_arrays` wrote."""
     subsets = subsets_of(subset_masks(n, degree))
-    known = {"k": 1 + max(map(max, traits_of(links))), "p": len(subsets), "t": len(links)}
-    read = schema.read_arrays(_ARRAYS, arrays, **known)
+    k = 1 + max(map(max, traits_of(links)))
+    read = schema.read_arrays(_ARRAYS, arrays, k=k, p=len(subsets), t=len(links))
     units, bounds, freedom = read["units"], read["bounds"], float(read["freedom"][0])
     if not ((units[:, ::2] > 0).all() and (bounds[:, 0] < bounds[:, 1]).all() and freedom):
         raise ValueError("units, bounds or degrees of freedom that are none")

@@ -220,7 +220,7 @@ class TraitProblem:
             found = newton.maximum(problem.terms, problem.in_range, at, max_iter)
             at, steps = found.value, steps + found.steps
             updated = problem.updated(at, learns_penalty=learns_penalty)
-            ratio = np.log(updated.penalty / problem.penalty)
+            ratio = np.log((updated.penalty + _LEAST_PENALTY) / (problem.penalty + _LEAST_PENALTY))
             change = float(max(np.abs(ratio).max(), np.abs(updated.tilt - problem.tilt).max()))
             if change < _SETTLED:
                 break
