@@ -53,9 +53,9 @@ def main(arguments: Namespace) -> list[Figure]:
         work, separate = f"{m} rows of each target, {'others' if apart else 'the same'}", alone.min(axis=1)
         for t, name in enumerate(("abundance", "binding")):
             figures += [
-                Figure(work, f"{name}: shared", shared[t], ""),
-                Figure(work, f"{name}: separate", separate[t], ""),
+                Figure(work, f"{name}: shared", float(shared[t]), ""),
+                Figure(work, f"{name}: separate", float(separate[t]), ""),
             ]
-        figures.append(Figure(work, "shared over separate", shared.mean() / separate.mean(), TIMES, most=0.8))
+        figures.append(Figure(work, "shared over separate", float(shared.mean() / separate.mean()), TIMES, most=0.8))
         figures.append(Figure(work, "energies inside", float(inside), "", least=0.9, most=0.98))
     return figures
