@@ -46,6 +46,7 @@ SHARING: Final = ("identity", "log", "sigmoid", *THERMODYNAMIC)  # links that ma
 _STEEPEST: Final = 4.0  # one over the greatest slope of a fraction by its exponent
 _SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of a number of parameters
 _LEAST_PENALTY: Final = 1e-8
+_FULL_STEPS: Final = 10  # then half of each change, and less later: some turn back the one before
 _STEP: Final = 1e-3  # of a logarithm, in differences
 
 
@@ -216,7 +217,7 @@ class TraitProblem:
     def fitted(self, max_iter: int, *, learns_penalty: bool) -> tuple[Solved[Array], Array]:
         """Parameters of greatest likelihood, and their covariances."""
         problem, at, steps, change = self, self.start(), 0, np.inf
-        for _ in range(max_iter):
+        for count in range(max_iter):
             found = newton.maximum(problem.terms, problem.in_range, at, max_iter)
             at, steps = found.value, steps + found.steps
             updated = problem.updated(at, learns_penalty=learns_penalty)
@@ -224,6 +225,7 @@ class TraitProblem:
             change = float(max(np.abs(ratio).max(), np.abs(updated.tilt - problem.tilt).max()))
             if change < _SETTLED:
                 break
-            problem = updated
+            share = 1 / (1 + count // _FULL_STEPS)
+            problem = replace(updated, tilt=(1 - share) * problem.tilt + share * updated.tilt)
         converged = found.converged and change < _SETTLED
         return Solved(at, steps, change, _SETTLED, converged), problem.terms(at)[2]
