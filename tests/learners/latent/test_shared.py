@@ -236,7 +236,8 @@ def test_what_is_pickled_or_loaded_is_what_was_fitted(links, tmp_path):
     ("settings", "columns", "line"),
     [
         ({"link": LINKS}, [0], "a column for each of the 2 curves that `link` names"),
-        ({"link": "two-state"}, [0, 1], "a column for each of the 1 curves"),
+        ({"link": "two-state"}, [0, 1], "y should be a 1d array"),
+        ({"link": ("two-state",)}, [0, 1], "a column for each of the 1 curves"),
         ({"link": ("two-state", "monotone")}, [0, 1], "'monotone' is none; fit a target with another curve alone"),
         ({"link": ()}, [0], "none was named"),
         ({"link": LINKS, "latent": "gp"}, [0, 1], "are polynomials; leave out latent='gp'"),

@@ -77,7 +77,8 @@ class FittedLatent(OnCube):
 
     def predict(self, X: ArrayLike) -> Array:
         """Expected measured values, (m,) or (m, T): over the noise, the bounds and what rows leave open of latents."""
-        return self._fitted.expected(self._bits(X))
+        bits = self._bits(X)  # raises before a fit
+        return self._fitted.expected(bits)
 
     def predict_latent(self, X: ArrayLike, return_std: bool = False) -> Any:
         """The latent, (m,), or K traits (m, K); with ``return_std`` also their standard deviations."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.hypercube import n_subsets
@@ -231,6 +231,10 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, n_targets: int
     ) -> tuple[Array, list[tuple[NDArray[np.intp], Targets]]]:
         """Bits of the rows, and of each target the places of the rows that have it, and its values there."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if isinstance(self.link, str):
+            y = column_or_1d(y, warn=True)
         values = np.asarray(y)
         shape, values = values.shape, values[:, None] if values.ndim == 1 else values
         if values.ndim != 2 or values.shape[1] != n_targets:

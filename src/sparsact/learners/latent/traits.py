@@ -215,7 +215,7 @@ class TraitProblem:
         return replace(self, penalty=penalty, tilt=tilt)
 
     def fitted(self, max_iter: int, *, learns_penalty: bool) -> tuple[Solved[Array], Array]:
-        """Parameters of greatest likelihood, and their covariances."""
+        """Parameters of greatest likelihood, and negative second derivatives there."""
         problem, at, steps, change = self, self.start(), 0, np.inf
         for count in range(max_iter):
             found = newton.maximum(problem.terms, problem.in_range, at, max_iter)
