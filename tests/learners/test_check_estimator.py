@@ -72,7 +72,6 @@ def test_scikit_learn_finds_nothing_to_say(checks):
         CubeGPRegressor("product + degree", n_hyperparameter_rows=20),
         LatentRegressor("gp", degree=1),
         LatentRegressor(degree=1, link="monotone"),
-        LatentRegressor(link="two-state"),
     ]
 )
 def test_scikit_learn_finds_nothing_to_say_of_other_parameters(checks):

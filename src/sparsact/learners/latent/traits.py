@@ -44,9 +44,8 @@ from sparsact.statistics.solved import Solved
 THERMODYNAMIC: Final = ("two-state", "three-state")
 SHARING: Final = ("identity", "log", "sigmoid", *THERMODYNAMIC)  # links that may measure a shared trait
 _STEEPEST: Final = 4.0  # one over the greatest slope of a fraction by its exponent
-_SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of a number of parameters
+_SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of a tilt beside 1 or itself
 _LEAST_PENALTY: Final = 1e-8
-_FULL_STEPS: Final = 10  # then half of each change, and less later: some turn back the one before
 _STEP: Final = 1e-3  # of a logarithm, in differences
 
 
@@ -217,15 +216,18 @@ class TraitProblem:
     def fitted(self, max_iter: int, *, learns_penalty: bool) -> tuple[Solved[Array], Array]:
         """Parameters of greatest likelihood, and negative second derivatives there."""
         problem, at, steps, change = self, self.start(), 0, np.inf
-        for count in range(max_iter):
+        share, before = 1.0, np.zeros(self.penalty.size + self.tilt.size)
+        for _ in range(max_iter):
             found = newton.maximum(problem.terms, problem.in_range, at, max_iter)
             at, steps = found.value, steps + found.steps
             updated = problem.updated(at, learns_penalty=learns_penalty)
             ratio = np.log((updated.penalty + _LEAST_PENALTY) / (problem.penalty + _LEAST_PENALTY))
-            change = float(max(np.abs(ratio).max(), np.abs(updated.tilt - problem.tilt).max()))
+            step = np.append(ratio, (updated.tilt - problem.tilt) / (1 + np.abs(problem.tilt)))
+            change = float(np.abs(step).max())
             if change < _SETTLED:
                 break
-            share = 1 / (1 + count // _FULL_STEPS)
-            problem = replace(updated, tilt=(1 - share) * problem.tilt + share * updated.tilt)
+            share = share / 2 if step @ before < 0 else min(1.1 * share, 1.0)  # some turn back the one before
+            tilt = problem.tilt + share * (updated.tilt - problem.tilt)
+            problem, before = replace(self, penalty=problem.penalty * np.exp(share * ratio), tilt=tilt), step
         converged = found.converged and change < _SETTLED
         return Solved(at, steps, change, _SETTLED, converged), problem.terms(at)[2]
