@@ -78,6 +78,7 @@ BENCHMARKS: Final = {
         ("effect_intervals", ()),
         ("letters", ()),
         ("measurement_models", ()),
+        ("shared_traits", ()),
         ("units", ()),
         ("monte_carlo", ()),
         ("certificates", ()),

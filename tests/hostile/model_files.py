@@ -74,6 +74,7 @@ def _fitted() -> dict[str, Any]:
         "Gaussian process, cut": sa.CubeGPRegressor(sa.CubeKernel.product(1.0, [0.5] * 4)).fit(reals, y[:, 0]),
         "ensemble": sa.CubeEnsemble(y[:8, 0], {"gp": 0.5, "trees": 0.5}, np.abs(y[:, 1]), np.abs(y[:8, 1])),
         "latent polynomial": sa.LatentRegressor(degree=2, link="monotone").fit(bits, np.maximum(y[:, 0], 0)),
+        "shared traits": sa.LatentRegressor(link=("two-state", "three-state")).fit(bits, y[:, [0, 0]]),
         "latent process": sa.LatentRegressor("gp", random_state=0).fit(reals, np.minimum(y[:, 0], 0.5)),
         "sparse spectrum": sa.SparseFourierRegressor(2, random_state=0).fit(bits, y[:, 0]),
     }

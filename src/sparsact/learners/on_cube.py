@@ -51,14 +51,22 @@ class OnCube:
     _freedom: float = np.inf
     _coefficients: Callable[[Iterable[Iterable[int]] | None], tuple[Array, Array]]
 
-    def _rows_to_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Points, Array, Array]:
+    def _rows_to_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, multi_output: bool = False
+    ) -> tuple[Points, Array, Array]:
         """Points of the rows of positive weight, their targets and weights (m,); sets ``encoding_`` and ``cuts_``.
 
         A weight w counts as w rows: noise of variance v becomes v / w, whether w is below one or above. Raises a
         ValueError for what cannot be points or weights.
         """
         rows, targets = checked_rows(
-            self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube"
+            self,
+            X,
+            y,
+            dtype="numeric",
+            y_numeric=True,
+            ensure_all_finite=self.domain != "cube",
+            multi_output=multi_output,
         )
         weights = checked_sample_weight(sample_weight, rows)
         there = slice(None) if sample_weight is None else weights > 0
@@ -101,7 +109,7 @@ class OnCube:
         check_is_fitted(self)
         level = (1 + checked_probability(confidence, "`confidence`")) / 2
         values, errors = self._coefficients(subsets)
-        return values[:, None] + np.outer(errors, float(t.ppf(level, self._freedom)) * np.array([-1, 1]))
+        return values[..., None] + errors[..., None] * (float(t.ppf(level, self._freedom)) * np.array([-1, 1]))
 
     def _write(self, path: str | Path, arrays: Arrays, **changed: State) -> None:
         """Write a file of the learned state, with parts of it changed or added, the cuts, and further arrays."""

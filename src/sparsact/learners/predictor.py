@@ -98,5 +98,7 @@ def _of_processes(model: CubeGPRegressor) -> Predictor:
 
 @predictor.register
 def _of_measurements(model: LatentRegressor) -> Predictor:
+    if not isinstance(model.link_, str):  # whose bounds are not the same
+        return Predictor(len(model.link_), model.predict)
     lower, upper = model.censoring_
     return Predictor(1, model.predict, bounds=(-inf if lower is None else lower, inf if upper is None else upper))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
-from sparsact.hypercube import Subset, subset_masks, subsets_of
+from sparsact.hypercube import Subset, n_subsets, subset_masks, subsets_of
 from sparsact.learners.cube_gp.saving import posterior_arrays, read_posterior
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.fitting import LatentFit
@@ -19,6 +19,8 @@ from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLa
 from sparsact.learners.latent.links import LINKS
 from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate
+from sparsact.learners.latent.shared import SharedFit, read_shared, shared_arrays
+from sparsact.learners.latent.traits import SHARING
 from sparsact.learners.on_cube import LEARNED, OnCube
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
@@ -30,10 +32,18 @@ def _candidates(value: Any, name: str) -> list[LatentCandidate]:
     return [LatentCandidate(schema.as_str(a, name), schema.as_count(b, name), float(c)) for a, b, c in value]
 
 
+def _links(value: Any, name: str) -> str | tuple[str, ...]:
+    """A link, or the ones of targets that share traits."""
+    links = tuple(schema.as_strs(value, name)) if isinstance(value, list) else schema.as_str(value, name)
+    if isinstance(links, tuple) and not (links and set(links) <= set(SHARING)):
+        raise ValueError(f"links {str(links)[:40]}")
+    return links
+
+
 _LEARNED: Final[Checks] = {
     **LEARNED,
     "n_censored_": schema.as_n_rows,
-    "link_": schema.as_str,
+    "link_": _links,
     "degree_": schema.as_count,
     "n_iter_": schema.as_count,
     "candidates_": _candidates,
@@ -58,64 +68,68 @@ class FittedLatent(OnCube):
     _LEARNED, _CONTENT = _LEARNED, "_fitted"
 
     latent: str
-    link_: str
+    link_: str | tuple[str, ...]
     degree_: int
     n_iter_: int
     n_censored_: int
     candidates_: list[LatentCandidate]
-    _fitted: LatentFit
+    _fitted: LatentFit | SharedFit
 
     def predict(self, X: ArrayLike) -> Array:
-        """Expected measured values, (m,): over the noise, the bounds and what the rows leave open of the latent."""
-        bits = self._bits(X)
-        return self._fitted.measurement.expected(*self._fitted.latent.moments(bits, curve_known=True))
+        """Expected measured values, (m,) or (m, T): over the noise, the bounds and what rows leave open of latents."""
+        bits = self._bits(X)  # raises before a fit
+        return self._fitted.expected(bits)
 
     def predict_latent(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """The latent, (m,); with ``return_std`` also its standard deviations, (m,), as :meth:`standard_errors`."""
+        """The latent, (m,), or K traits (m, K); with ``return_std`` also their standard deviations."""
         mean, deviation = self._fitted.latent.moments(self._bits(X))
         return (mean, deviation) if return_std else mean
 
     def curve(self, latent: ArrayLike) -> Array:
-        """What would be measured of latents (m,) without noise: the learned link, between the bounds."""
+        """What would be measured of latents (m,) or traits (m, K) without noise: the links, between the bounds."""
         check_is_fitted(self)
         return np.asarray(self._fitted.measurement.curve(checked_reals(latent, "`latent`")))
 
     @property
-    def censoring_(self) -> tuple[float | None, float | None]:
-        """Lower and upper bound of the targets, None where there is none."""
+    def censoring_(self) -> Any:
+        """Lower and upper bound of the targets, None where there is none; of several targets a list of these."""
         check_is_fitted(self)
-        lower, upper = self._fitted.measurement.bounds
-        return (None if np.isinf(lower) else lower, None if np.isinf(upper) else upper)
+        bounds = np.atleast_2d(self._fitted.measurement.bounds).tolist()
+        found = [(None if np.isinf(lower) else lower, None if np.isinf(upper) else upper) for lower, upper in bounds]
+        return found[0] if len(found) == 1 else found
 
     @property
-    def noise_deviation_(self) -> float:
-        """Standard deviation of the noise of y, or with the link ``"log"`` of log y."""
+    def noise_deviation_(self) -> Any:
+        """Standard deviation of the noise of y, or with the link ``"log"`` of log y; (T,) of several targets."""
         check_is_fitted(self)
-        return self._fitted.measurement.noise_deviation
+        noise = self._fitted.measurement.noise_deviation
+        return np.asarray(noise).item() if np.size(noise) == 1 else noise
 
     @property
     def subsets_(self) -> list[Subset]:
-        """The latent polynomial's monomials but the empty one, by size, then lexicographic."""
+        """The monomials of a latent polynomial, or of each trait, but the empty one, by size, then lexicographic."""
         latent = self._fitted.latent
-        if not isinstance(latent, PolynomialLatent):
+        if isinstance(latent, ProcessLatent):
             raise AttributeError("a latent process has every subset; name some in confidence_intervals.")
         return latent.subsets[1:]
 
     @property
-    def spectrum_(self) -> Spectrum:
-        """Fourier spectrum of the latent (of a process: of the posterior mean, n up to 20)."""
+    def spectrum_(self) -> Spectrum | list[Spectrum]:
+        """Fourier spectrum of the latent (of a process: of the posterior mean, n up to 20); of traits a list."""
         check_is_fitted(self)
         latent = self._fitted.latent
         values, _ = latent.coefficients(None)
-        if isinstance(latent, PolynomialLatent):
-            return Spectrum.from_coefficients(values, latent.subsets, self.n_features_in_)
-        return Spectrum.from_coefficients(values)
+        if isinstance(latent, ProcessLatent):
+            return Spectrum.from_coefficients(values)
+        each = np.atleast_2d(values)
+        spectra = [Spectrum.from_coefficients(own, latent.subsets, self.n_features_in_) for own in each]
+        return spectra[0] if len(spectra) == 1 else spectra
 
     def _coefficients(self, subsets: Iterable[Iterable[int]] | None) -> tuple[Array, Array]:
-        """Coefficients and their standard errors, (N,)."""
+        """Coefficients and their standard errors, (N,) or (K, N)."""
         latent = self._fitted.latent
         if subsets is None:
-            named = self.subsets_ if isinstance(latent, PolynomialLatent) else None
+            named = None if isinstance(latent, ProcessLatent) else self.subsets_
         else:
             named = self._named(subsets)
         return latent.coefficients(named)
@@ -126,6 +140,10 @@ class FittedLatent(OnCube):
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
+        tried = [[c.link, c.degree, c.log_likelihood] for c in self.candidates_]
+        if isinstance(self._fitted, SharedFit):
+            self._write(path, schema.add_prefix("shared", shared_arrays(self._fitted)), learned={"candidates_": tried})
+            return
         one, latent = self._fitted.measurement, self._fitted.latent
         known = one.known
         if isinstance(latent, PolynomialLatent):
@@ -139,14 +157,22 @@ class FittedLatent(OnCube):
             "bounds": np.array(one.bounds),
             "freedom": np.array([self._freedom]),
         }
-        tried = [[c.link, c.degree, c.log_likelihood] for c in self.candidates_]
         self._write(path, arrays, learned={"candidates_": tried})
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The regressor that :meth:`save` wrote."""
-        learner, read = cls._read(state, arrays, _ARRAYS)
-        n, bounds = learner.n_features_in_, read["bounds"]
+        shares = isinstance(state["learned"]["link_"], list)
+        learner, read = cls._read(state, arrays, {} if shares else _ARRAYS)
+        n = learner.n_features_in_
+        if not isinstance(learner.link_, str):
+            if learner.degree_ > n or (learner.degree_ > 1 and n_subsets(n, learner.degree_) > MOST_MONOMIALS):
+                raise ValueError(f"traits of degree {learner.degree_}")
+            own = schema.strip_prefix("shared", arrays)
+            learner._fitted = read_shared(learner.link_, n, learner.degree_, learner.n_iter_, own)
+            learner._freedom = learner._fitted.freedom
+            return learner
+        bounds = read["bounds"]
         noise, level, height, shift, unit = read["units"].tolist()
         link = LINKS.get("identity" if learner.link_ == "log" else learner.link_)
         if link is None or len(read["curve"]) != link().n_parameters:

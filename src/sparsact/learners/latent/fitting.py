@@ -15,13 +15,13 @@ from sparsact.learners.gp.laplace import Mode
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems.cube import CubePosterior
 from sparsact.learners.latent.gauge import reported
-from sparsact.learners.latent.latent_polynomial import LEAST_NOISE, MAX_ITER, LatentPolynomial, PolynomialProblem
+from sparsact.learners.latent.latent_polynomial import LEAST_NOISE, LatentPolynomial, PolynomialProblem
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity, Sigmoid
 from sparsact.learners.latent.measurement import STRAIGHT, FittedMeasurement, KnownCurve
+from sparsact.learners.latent.newton import MAX_ITER
 from sparsact.learners.latent.process import ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
-from sparsact.statistics.column_scales import exponents_of
 
 _NO_NOISE: Final = 0.5  # part of the greatest precision, from which what is left is rounding
 
@@ -35,6 +35,10 @@ class LatentFit:
     converged: bool
     steps: int
     freedom: float = np.inf
+
+    def expected(self, bits: Array) -> Array:
+        """Expected measurements at points of bits (m, n)."""
+        return self.measurement.expected(*self.latent.moments(bits, curve_known=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +95,7 @@ def polynomial_fit(
 ) -> PolynomialFit:
     """All products of up to ``degree`` columns: first with the identity, from where other curves are searched."""
     targets = rows.of(link)
-    exponent = int(exponents_of(targets.y))
-    y = np.ldexp(targets.y, -exponent)  # squares of any numbers are then numbers
-    mean = np.average(y, weights=targets.weights)
-    deviation = np.sqrt(np.average((y - mean) ** 2, weights=targets.weights)) or 1.0
-    centre = float(np.ldexp(mean, exponent))
-    scale = max(float(np.ldexp(deviation, exponent)), np.finfo(float).tiny)
+    centre, scale = targets.centre_and_scale()
     subsets = subsets_of(subset_masks(rows.bits.shape[1], degree))
     monomials = characters(1 - 2 * rows.bits, subsets)[:, 1:]
     means = np.average(monomials, axis=0, weights=targets.weights)

@@ -32,15 +32,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.gp.cholesky import Cholesky
 from sparsact.learners.gp.kernel import Array
+from sparsact.learners.latent import newton
 from sparsact.learners.latent.links import Link
+from sparsact.learners.latent.newton import MAX_ITER
 from sparsact.learners.latent.targets import Targets, residual_terms
 
 LEAST_NOISE: Final = 1e-3  # standard deviation, in that of the targets
-MAX_ITER: Final = 500  # steps of Newton's method for a penalty, and penalties; 5 to 60 are usual
-_ENOUGH: Final = 1e-7  # expected gain of a step in log-likelihood
-_LEAST_DAMPING: Final = 1e-6  # in the diagonal of second derivatives: as large as their rounding
 _SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of a number of parameters
 _LEAST_PENALTY: Final = 1e-8
 _DIFFERENCES: Final = 5.0  # prior weight of a spline's roughness
@@ -80,13 +78,13 @@ class LatentPolynomial:
     @property
     def covariance(self) -> Array:
         """Covariance of all parameters: the inverse of the information."""
-        return _inverse(self.information)
+        return newton.inverse(self.information)
 
     @property
     def conditional(self) -> Array:
         """Covariance (p, p) of the latent's coefficients given the other parameters."""
         own = slice(1, 1 + len(self.b))
-        return _inverse(self.information[own, own])
+        return newton.inverse(self.information[own, own])
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,32 +158,20 @@ class PolynomialProblem:
         return float(objective), gradient, hessian
 
     def maximum(self, at: LatentPolynomial, max_iter: int = MAX_ITER) -> LatentPolynomial:
-        """Newton's method for a given penalty, damped where a step does not lead up (Levenberg and Marquardt)."""
-        value, gradient, hessian = self.terms(at)
-        damping, p = 0.0, len(at.b)
-        for count in range(1, max_iter + 1):
-            step = _step(hessian, gradient, damping)
-            if step is not None:
-                expected = float(gradient @ step)
-                if expected <= _ENOUGH and damping <= _LEAST_DAMPING:
-                    return replace(at, information=hessian, steps=at.steps + count, converged=True)
-                b, c = np.split(step[1:], [p])
-                tried = replace(at, precision=at.precision + float(step[0]), b=at.b + b, c=at.c + c)
-                found = self._finite_terms(tried)
-                if found is not None and found[0] >= value + 1e-3 * expected:
-                    at, (value, gradient, hessian) = tried, found
-                    damping = damping / 10 if damping > _LEAST_DAMPING else 0.0
-                    continue
-            damping = max(4 * damping, _LEAST_DAMPING)
-        return replace(at, information=hessian, steps=at.steps + max_iter, converged=False)
+        """Newton's method for a given penalty."""
 
-    def _finite_terms(self, at: LatentPolynomial) -> tuple[float, Array, Array] | None:
-        """The terms, or None where a step leads to no numbers."""
-        if not at.precision > 0:
-            return None
-        with np.errstate(over="ignore", invalid="ignore"):
-            value, gradient, hessian = self.terms(at)
-        return (value, gradient, hessian) if np.isfinite(value) and np.isfinite(hessian).all() else None
+        def placed(parameters: Array) -> LatentPolynomial:
+            b, c = np.split(parameters[1:], [len(at.b)])
+            return replace(at, precision=float(parameters[0]), b=b, c=c)
+
+        found = newton.maximum(
+            lambda parameters: self.terms(placed(parameters)),
+            lambda parameters: bool(parameters[0] > 0),
+            np.concatenate([[at.precision], at.b, at.c]),
+            max_iter,
+        )
+        best = replace(placed(found.value), steps=at.steps + found.steps, converged=found.converged)
+        return replace(best, information=self.terms(best)[2])
 
     def fitted(self, start: LatentPolynomial, alpha: float | None, max_iter: int = MAX_ITER) -> LatentPolynomial:
         """The maximum for a penalty of all but the intercept, or for the penalties of greatest marginal likelihood."""
@@ -223,15 +209,3 @@ class PolynomialProblem:
             found = (known + more) / ((parameters[own] ** 2).sum() + squares)
             penalty[own] = np.clip(found, _LEAST_PENALTY, largest)
         return penalty
-
-
-def _step(information: Array, gradient: Array, damping: float) -> Array | None:
-    """Newton's step, or None where the damped second derivatives are not positive definite."""
-    try:
-        return Cholesky.of(np.array(information, order="F"), jitter=damping).solve(gradient)
-    except np.linalg.LinAlgError:
-        return None
-
-
-def _inverse(information: Array) -> Array:
-    return Cholesky.nearly_of(information).solve(np.eye(len(information)))

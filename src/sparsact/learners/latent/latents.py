@@ -12,7 +12,7 @@ from sparsact.hypercube import Subset, characters
 from sparsact.learners.cube_gp.posterior_mixture import MarginalPosterior
 from sparsact.learners.gp.kernel import Array
 
-_ROWS_AT_ONCE: Final = 1 << 12
+ROWS_AT_ONCE: Final = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class PolynomialLatent:
     def moments(self, bits: Array, *, curve_known: bool = False) -> tuple[Array, Array]:
         """Means and standard deviations (m,) at points of bits (m, n), curve and noise being uncertain or known."""
         found, covariance = [], self.conditional if curve_known else self.covariance
-        for start in range(0, max(1, len(bits)), _ROWS_AT_ONCE):
-            rows = characters(1 - 2 * bits[start : start + _ROWS_AT_ONCE], self.subsets)
+        for start in range(0, max(1, len(bits)), ROWS_AT_ONCE):
+            rows = characters(1 - 2 * bits[start : start + ROWS_AT_ONCE], self.subsets)
             found.append(np.stack([rows @ self.values, np.einsum("mp,mp->m", rows @ covariance, rows)]))
         mean, variance = np.concatenate(found, axis=1)
         return self.shift + self.unit * mean, self.unit * np.sqrt(np.maximum(variance, 0.0))

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.hypercube import n_subsets
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.latent.fitted import FittedLatent
-from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_polynomial
-from sparsact.learners.latent.latent_polynomial import MAX_ITER
+from sparsact.learners.latent.fitting import LatentFit, MeasuredRows, fitted_gp, fitted_polynomial
 from sparsact.learners.latent.measurement import STRAIGHT
+from sparsact.learners.latent.newton import MAX_ITER
 from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
+from sparsact.learners.latent.shared import SharedFit, fitted_traits
 from sparsact.learners.latent.targets import Censoring, Targets, checked_bounds
-from sparsact.learners.on_cube import bits_of
+from sparsact.learners.latent.traits import SHARING, THERMODYNAMIC
+from sparsact.learners.on_cube import Array, bits_of
 from sparsact.transaction import transaction
 
 _SQUARED_MONOMIALS: Final = 1e5  # of a typical product
@@ -39,6 +42,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     noise maximise the likelihood of what was measured: of a target at its bound it is known only that the truth is
     there or beyond (Tobit, [1]_).
 
+    Several targets may measure the same additive traits: energies of folding and of binding [3]_. See ``link``.
+
     Parameters
     ----------
     latent : {"low-degree", "gp"}, default="low-degree"
@@ -47,13 +52,19 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     degree : int or "auto", default="auto"
         Of the polynomial. ``"auto"``: up to 4, chosen with the link by the log-likelihood of held-out rows; a higher
         degree must be ahead by two standard errors. Of a process: of the polynomial that the curve is learned with.
-    link : {"identity", "log", "sigmoid", "monotone", "auto"}, default="identity"
-        The curve. ``"log"``: f and the noise are added up to log y. ``"sigmoid"``: logistic, its asymptotes learned;
-        targets may lie beyond them, by noise. ``"monotone"``: an increasing cubic spline (global epistasis, [2]_).
-        ``"auto"``: the simplest that no other is ahead of by two standard errors.
+        Of shared traits: 1.
+    link : str, or sequence of one for each target, default="identity"
+        The curve. ``"identity"``: none. ``"log"``: f and the noise are added up to log y. ``"sigmoid"``: logistic, its
+        asymptotes learned; targets may lie beyond them, by noise. ``"monotone"``: an increasing cubic spline (global
+        epistasis, [2]_). ``"auto"``: the simplest that no other is ahead of by two standard errors.
+        ``"two-state"``: level and height of the folded fraction :math:`1 / (1 + e^{f_0})`; ``"three-state"``: of the
+        bound fraction :math:`1 / (1 + e^{f_k} (1 + e^{f_0}))`. Several targets share the energy :math:`f_0`, in kT, and
+        each of three states has a binding energy :math:`f_k` of its own: ``("two-state", "three-state")`` has the
+        traits folding and binding. Beside these, targets may measure :math:`f_0` by the first three links.
     censoring : tuple (lower, upper), "auto" or None, default="auto"
         The bounds at which targets are pinned, None for a side without one. ``"auto"``: the lowest and the highest
-        target, where at least 3 % of the rows are, and three times as many as at any number in between.
+        target, where at least 3 % of the rows are, and three times as many as at any number in between. Of several
+        targets each has these bounds.
     alpha : float or "auto", default="auto"
         Ridge penalty on the polynomial's coefficients but the intercept, in units of the noise, as of scikit-learn's
         ``Ridge``. ``"auto"``: one for each degree, which maximise the marginal likelihood.
@@ -68,19 +79,20 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     Attributes
     ----------
     censoring_ : tuple of float or None
-        The bounds.
+        The bounds; of several targets a list of them.
     n_censored_ : int
         Rows at a bound.
-    link_, degree_ : str, int
-        The curve, and the degree of the polynomial.
+    link_, degree_ : str or tuple of str, int
+        The curve or curves, and the degree of the polynomial.
     candidates_ : list of LatentCandidate
         Links and degrees that were compared, with the mean log-likelihood of a held-out row.
-    noise_deviation_ : float
+    noise_deviation_ : float or ndarray of shape (T,)
         :math:`\sigma`; with the link ``"log"`` of log y.
     n_iter_ : int
         Steps of Newton's method, for all penalties together.
-    spectrum_ : Spectrum
+    spectrum_ : Spectrum, or list of one for each of several traits
         The latent's; in units of y (log y), of a sigmoid's argument, or with ``"monotone"`` of mean 0 and variance 1.
+        Of traits in kT: where a column of bits turns from 0 to 1, its energy changes by -2 times its coefficient.
     encoding_ : str
         ``"signs"`` or ``"bits"``; None for columns that were cut at ``cuts_``.
     n_features_in_ : int
@@ -99,6 +111,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     ----------
     .. [1] J. Tobin, "Estimation of relationships for limited dependent variables", Econometrica 1958.
     .. [2] J. Otwinowski, D. M. McCandlish, J. B. Plotkin, "Inferring the shape of global epistasis", PNAS 2018.
+    .. [3] A. J. Faure et al., "Mapping the energetic and allosteric landscapes of protein binding domains", 2022.
 
     Examples
     --------
@@ -115,12 +128,20 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     ((1.0, None), 1)
     >>> [(subset, round(value, 0)) for subset, value in model.spectrum_.top(2)]
     [((0,), 3.0), ((1,), -2.0)]
+
+    A folded fraction and a bound fraction of the same rows, with energies of folding and of binding:
+
+    >>> folding, binding = X @ [1.0, 0.5, -0.5, 0.0, 0.0, 0.0], X @ [0.0, 0.0, 0.5, -1.0, 0.5, 0.0]
+    >>> Y = np.stack([1 / (1 + np.exp(folding)), 1 / (1 + np.exp(binding) * (1 + np.exp(folding)))], axis=1)
+    >>> model = LatentRegressor(link=("two-state", "three-state")).fit(X, Y + 0.05 * rng.normal(size=Y.shape))
+    >>> [round(spectrum.coefficient((3,))) for spectrum in model.spectrum_]
+    [0, -1]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "latent": [StrOptions({"low-degree", "gp"})],
         "degree": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "link": [StrOptions({"auto", *LINK_NAMES})],
+        "link": [StrOptions({"auto", *LINK_NAMES, *THERMODYNAMIC}), list, tuple],
         "censoring": ["array-like", StrOptions({"auto"}), None],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "domain": [StrOptions({"auto", "cube", "real"})],
@@ -133,7 +154,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         latent: str = "low-degree",
         *,
         degree: int | str = "auto",
-        link: str = "identity",
+        link: str | Sequence[str] = "identity",
         censoring: Censoring = "auto",
         alpha: float | str = "auto",
         domain: str = "auto",
@@ -151,18 +172,33 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Learn latent, curve and noise from rows X (m, n), targets y (m,) and weights (m,), numbers of rows."""
+        """Learn latent, curve and noise from rows X (m, n), targets y (m,) and weights (m,), numbers of rows.
+
+        Of several links y is (m, T), NaN where a target was not measured.
+        """
         self._validate_params()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
-        rows = self._rows(X, y, sample_weight)
-        self.n_censored_ = int(np.count_nonzero(rows.targets.side))
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
-        with blas_threads(len(rows.bits) * _SQUARED_MONOMIALS):
-            self.link_, self.degree_, self.candidates_ = self._selected(rows, alpha, rng)
-            if self.latent == "gp":
-                found = fitted_gp(rows, self.link_, self.degree_, rng, self.max_iter)
-            else:
-                found = fitted_polynomial(rows, self.link_, self.degree_, alpha, self.max_iter)
+        links = (self.link,) if isinstance(self.link, str) else tuple(self.link)
+        found: LatentFit | SharedFit
+        if len(links) == 1 and links[0] in ("auto", *LINK_NAMES):
+            rows = self._rows(X, y, sample_weight, links[0])
+            self.n_censored_ = int(np.count_nonzero(rows.targets.side))
+            with blas_threads(len(rows.bits) * _SQUARED_MONOMIALS):
+                link, self.degree_, self.candidates_ = self._selected(rows, links[0], alpha, rng)
+                if self.latent == "gp":
+                    found = fitted_gp(rows, link, self.degree_, rng, self.max_iter)
+                else:
+                    found = fitted_polynomial(rows, link, self.degree_, alpha, self.max_iter)
+            self.link_ = link
+        else:
+            self._check_shared(links)
+            bits, targets = self._shared_rows(X, y, sample_weight, len(links))
+            self.n_censored_ = sum(int(np.count_nonzero(one.side)) for _, one in targets)
+            self.degree_ = 1 if self.degree == "auto" else checked_degree(int(self.degree), bits.shape[1])
+            self.link_, self.candidates_ = links, []
+            with blas_threads(len(bits) * _SQUARED_MONOMIALS):
+                found = fitted_traits(bits, targets, links, self.degree_, alpha, self.max_iter)
         if not found.converged:
             warnings.warn(
                 f"the likelihood of a latent with link {self.link_!r} is not at its maximum after max_iter="
@@ -172,32 +208,76 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
             )
         self._fitted, self.n_iter_, self._freedom = found, found.steps, found.freedom
 
-    def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> MeasuredRows:
+    def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, link: str) -> MeasuredRows:
         """Points and targets of the rows of positive weight; notes the encoding."""
         points, answers, weights = self._rows_to_fit(X, y, sample_weight)
         targets = Targets.of(answers, weights, checked_bounds(self.censoring, answers, weights))
-        if self.link == "log":
+        if link == "log":
             targets.logarithms()  # raises here, where the error can name the targets as they are
         return MeasuredRows(bits_of(points), targets)
 
+    def _check_shared(self, links: tuple[str, ...]) -> None:
+        """Raise if these links cannot measure traits that they share."""
+        strange = [link for link in links if link not in SHARING]
+        if strange or not links:
+            raise ValueError(
+                f"`link` names one curve for each target, each of {', '.join(SHARING)}, and "
+                f"{f'{strange[0]!r} is none' if strange else 'none was named'}; fit a target with another curve alone."
+            )
+        if self.latent != "low-degree":
+            raise ValueError(f"traits behind the links {links} are polynomials; leave out latent={self.latent!r}.")
+
+    def _shared_rows(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, n_targets: int
+    ) -> tuple[Array, list[tuple[NDArray[np.intp], Targets]]]:
+        """Bits of the rows, and of each target the places of the rows that have it, and its values there."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if isinstance(self.link, str):
+            y = column_or_1d(y, warn=True)
+        values = np.asarray(y)
+        shape, values = values.shape, values[:, None] if values.ndim == 1 else values
+        if values.ndim != 2 or values.shape[1] != n_targets:
+            raise ValueError(
+                f"`y` needs a column for each of the {n_targets} curves that `link` names, NaN where a target was not "
+                f"measured, and has shape {shape}; name as many links as columns."
+            )
+        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+        both = np.hstack([np.where(missing, 0, values), missing])  # so that rows of no weight leave both
+        points, answers, weights = self._rows_to_fit(X, both, sample_weight, multi_output=True)
+        answers, missing = answers[:, :n_targets], answers[:, n_targets:] > 0
+        targets = []
+        for t, rows in enumerate(map(np.flatnonzero, ~missing.T)):
+            if not len(rows):
+                raise ValueError(f"no row measures column {t} of `y`; leave it and its link out.")
+            own, its = answers[rows, t], weights[rows]
+            targets.append((rows, Targets.of(own, its, checked_bounds(self.censoring, own, its))))
+        return bits_of(points), targets
+
     def _selected(
-        self, rows: MeasuredRows, alpha: float | None, rng: np.random.Generator
+        self, rows: MeasuredRows, link: str, alpha: float | None, rng: np.random.Generator
     ) -> tuple[str, int, list[LatentCandidate]]:
         """Link and degree, compared where they are not given."""
-        n, degrees = rows.bits.shape[1], [0]
+        n = rows.bits.shape[1]
         if self.degree == "auto":
-            straight = self.link in STRAIGHT and self.latent == "gp"  # nothing to learn a curve from
+            straight = link in STRAIGHT and self.latent == "gp"  # nothing to learn a curve from
             degrees = [1] if straight else degrees_to_try(n, len(rows.bits))
         else:
-            degrees = [min(int(self.degree), n)]
-            if n_subsets(n, degrees[0]) > MOST_MONOMIALS:
-                raise ValueError(
-                    f"degree {degrees[0]} of {n} columns has {n_subsets(n, degrees[0]):,} monomials, and a latent "
-                    f"polynomial at most {MOST_MONOMIALS:,}; choose a lower degree, or latent='gp'."
-                )
-        links = [self.link]
-        if self.link == "auto":
+            degrees = [checked_degree(int(self.degree), n)]
+        links = [link]
+        if link == "auto":
             links = [name for name in LINK_NAMES if name != "log" or (rows.targets.y > 0).all()]
         if len(links) == len(degrees) == 1:
             return links[0], degrees[0], []
         return chosen(rows, links, degrees, alpha, rng, self.max_iter)
+
+
+def checked_degree(degree: int, n: int) -> int:
+    """The degree of polynomials of n columns, at most n; raises if there are too many monomials."""
+    degree = min(degree, n)
+    if n_subsets(n, degree) > MOST_MONOMIALS:
+        raise ValueError(
+            f"degree {degree} of {n} columns has {n_subsets(n, degree):,} monomials, and a latent polynomial at most "
+            f"{MOST_MONOMIALS:,}; choose a lower degree, or latent='gp'."
+        )
+    return degree

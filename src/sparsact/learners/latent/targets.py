@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from sparsact.learners.gp.kernel import Array
+from sparsact.statistics.column_scales import exponents_of
 
 Censoring = Sequence[float | None] | str | None  # the bounds, or how to find them
 
@@ -68,6 +69,14 @@ class Targets:
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Targets:
         """Some of the rows."""
         return replace(self, y=self.y[rows], side=self.side[rows], weights=self.weights[rows])
+
+    def centre_and_scale(self) -> tuple[float, float]:
+        """Mean and standard deviation of y, the least positive number or more."""
+        exponent = int(exponents_of(self.y))
+        y = np.ldexp(self.y, -exponent)  # squares of any numbers are then numbers
+        mean = np.average(y, weights=self.weights)
+        deviation = np.sqrt(np.average((y - mean) ** 2, weights=self.weights)) or 1.0
+        return float(np.ldexp(mean, exponent)), max(float(np.ldexp(deviation, exponent)), np.finfo(float).tiny)
 
     def standardized(self, centre: float, scale: float) -> Targets:
         """The same in the units ``(y - centre) / scale``."""
