@@ -93,7 +93,7 @@ class BitString:
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the bits that the column gives."""
-        return tuple(f"{self.name}[{i}]" for i in self.places)
+        return tuple(f"{self.name}[{i + 1}]" for i in self.places)
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
         """Bits of a piece of the column, shape (m, places)."""
@@ -131,7 +131,7 @@ class BitString:
         if other.any():
             row, place = (int(i) for i in np.argwhere(other)[0])
             raise ValueError(
-                f"column {self.name!r}, row {first_row + row + 1}: bit {bits[row, place]} at place {place}, where "
+                f"column {self.name!r}, row {first_row + row + 1}: bit {bits[row, place]} at place {place + 1}, where "
                 f"every row of the table that was learned from has {self.pattern[place]}; its effect is not known."
             )
 
@@ -151,7 +151,7 @@ class LetterString:
     @property
     def sites(self) -> tuple[tuple[str, str], ...]:
         """Name and letters of each site."""
-        return tuple((f"{self.name}[{i}]", letters) for i, letters in enumerate(self.letters) if len(letters) > 1)
+        return tuple((f"{self.name}[{i}]", letters) for i, letters in enumerate(self.letters, 1) if len(letters) > 1)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class LetterString:
                 row = int(np.argmax(unknown))
                 raise ValueError(
                     f"column {self.name!r}, row {first_row + row + 1}: letter {str(characters[row, i])!r} of "
-                    f"{texts[row]!r} at place {i} is not among the letters of the training table ({letters})."
+                    f"{texts[row]!r} at place {i + 1} is not among the letters of the training table ({letters})."
                 )
             if len(letters) > 1:
                 pieces.append(bits_of_letters(same.argmax(axis=1), letters))

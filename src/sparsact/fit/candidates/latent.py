@@ -16,7 +16,6 @@ from sparsact.fit.candidates.gp import gp_terms
 from sparsact.fit.explain import constant, influences
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.reading import has_long_tail
 from sparsact.fit.target_result import TargetResult
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.targets import pinned, sides
@@ -77,8 +76,9 @@ class LatentDetails(Details):
         return Chapter("latent", title, f"The model is a {self.summary}.", (figure,), wide=("latent",))
 
 
-def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
-    """Whether a bound or a link was requested, or rows are pinned at a bound or have a long tail."""
+def is_wanted(run: FitRun) -> bool:
+    """Whether a bound or a link was requested, or rows are pinned at a bound, or fit better as logarithms."""
+    table, options, sample = run.table, run.options, run.sample
     if options.model != "auto":
         return options.model == "latent"
     if options.asks_for_measurement and not is_possible(table):
@@ -92,7 +92,7 @@ def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
     bounds = pinned(y, np.ones(len(y))) if options.censor == "auto" else (None, None)
     between = sides(y, bounds) == 0
     is_pinned = not between.all() and all(between[folds != fold].any() for fold in range(options.folds))
-    return is_pinned or has_long_tail(y)
+    return is_pinned or any(run.gains_of_logarithms)
 
 
 def is_possible(table: Table) -> bool:
@@ -124,7 +124,7 @@ def fitted_latent(run: FitRun, regressor: type[LatentRegressor]) -> Fit:
     """
     options, (X, y, folds) = run.options, run.sample.at_most(CandidateKind.most_rows)
     X = X.astype(bool)  # bits, even where all are 1
-    by_tail = options.model == "auto" and not options.asks_for_measurement and has_long_tail(y)
+    by_tail = options.model == "auto" and not options.asks_for_measurement and any(run.gains_of_logarithms)
     few = not by_tail and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
     kinds = ("low-degree", "gp") if few else ("low-degree",)
     settings: dict[str, Any] = {
@@ -181,7 +181,7 @@ def latent_targets(
 class MeasurementCandidate(CandidateKind):
     """Measurement models."""
 
-    kind, name, rank = "latent", "a measurement model", 3
+    kind, name, rank = "latent", "a measurement model", 2
     terms_of = (
         "The effects act on the latent, which a floor, a ceiling or a curve of the measurement does not bend, "
         "with their 95 % intervals."
@@ -200,8 +200,8 @@ class MeasurementCandidate(CandidateKind):
         return facts.options.asks_for_measurement or is_possible(facts.table)
 
     def fit(self, run: FitRun) -> Fit | str:
-        """A model, unless neither a bound nor a long tail is seen or described."""
-        return fitted_latent(run, self.regressor) if is_wanted(run.table, run.options, run.sample) else ""
+        """A model, unless neither a bound nor a curve is seen or described."""
+        return fitted_latent(run, self.regressor) if is_wanted(run) else ""
 
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The terms of the latent, and its curve."""
