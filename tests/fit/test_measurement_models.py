@@ -204,3 +204,21 @@ def test_floors_of_tables_in_single_precision_are_recognised():
     table["y"] = np.maximum(f, 0.3).astype(np.float32)
     result = sa.fit_table(table, "y", model="latent", censor=(0.3, None), folds=2)
     assert result.model.n_censored_ == (f <= 0.3).sum()
+
+
+@pytest.mark.grid
+@pytest.mark.usefixtures("one_rival")
+def test_many_sites_that_saturate_together_are_learned_behind_a_sigmoid():
+    """25 additive switches behind a logistic curve with noise: its effects have intervals, and it predicts better."""
+    rng = np.random.default_rng(3)
+    bits, effects = rng.integers(0, 2, (300, 25)), rng.normal(size=25)
+    y = 1 / (1 + np.exp(-1.5 * (bits - 0.5) @ effects)) + 0.05 * rng.normal(size=300)
+    result = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", folds=2)
+    assert (result.choices.kind, result.model.link_) == ("latent", "sigmoid")
+    assert "it predicts held-out rows best" in result.choices.reason
+    known = {term.subset[0]: term for term in result.targets[0].terms if len(term.subset) == 1}
+    shown = np.array([[known[f"c{i}"].effect_low, known[f"c{i}"].effect_high] for i in range(25)])
+    inside = (shown[:, 0] <= 1.5 * effects) & (1.5 * effects <= shown[:, 1])
+    assert inside.sum() >= 19  # of 25 intervals of 95 %, seven miss with probability 1.7e-4
+    few = pd.DataFrame(bits[:, :20]).add_prefix("c").assign(y=y)
+    assert "latent" not in {model.kind for model in sa.fit_table(few, "y", folds=2, explain=False).choices.models}

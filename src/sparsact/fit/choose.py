@@ -90,8 +90,8 @@ def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked
         else:
             rule = "it is the simplest model within a standard error of the best"
             if simplest(errors, rounding) != place:  # the factors have decided
-                pairs = [(known[each].name, counts[each]) for each in (kind, rival) if counts[each] != 1]
-                rule += "".join(f", where errors of {name} count {count:.3g} times" for name, count in pairs)
+                pairs = [f"{known[each].name} count {counts[each]:.3g}" for each in (kind, rival) if counts[each] != 1]
+                rule += f", where errors of {' and errors of '.join(pairs)} times"
         rule += "" if known[kind].has_intervals else ", and none with intervals of its effects is as good"
         reason = f"{rule}: {compared}, on the same {len(linear.r2.folds)} folds{f'; {reason}' * bool(reason)}"
     models = (replace(winner, chosen=True), *found.values(), *others)

@@ -120,7 +120,7 @@ def _structure(result: FitResult, target: TargetResult, prefix: str) -> list[Dis
         shown.append(shares_chart.display(target, prefix=prefix))
     elif target.weights:
         shown.append(weights_chart.display(target, prefix=prefix))
-    elif result.choices.gains:
+    elif len(result.choices.gains) > 1:
         shown.append(gains_chart.display(result.choices.gains, prefix=prefix))
     named = influences_chart.display(target, prefix=prefix)
     return [*shown, *structure, named] if result.confusion is None else [*shown, named, *structure]

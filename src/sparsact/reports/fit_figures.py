@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from sparsact.reports.displays import VarianceDisplay
@@ -74,10 +74,7 @@ def error_chart(frame: Frame) -> Axes:
         axes.plot([], [], color=PALE, marker=".", label="other penalties")
     axes.axhline(1, color=GREY, lw=1, ls="--", label="mean (learns nothing)")
     if min(unexplained) < 0.2 and min(frame["unexplained"]) > 0:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        scale(axes, log_x=0, log_y=10)
     axes.set_ylim(top=1.5 * max(1.0, *unexplained) if axes.get_yscale() == "log" else 1.15 * max(1.0, *unexplained))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(min(degree) - 0.4, max(degree) + 0.4)
@@ -124,9 +121,10 @@ def scores_chart(frame: Frame) -> Axes:
         label = f"{shortened(name, LONGEST_NAME)}   R² {mean:.3f}"
         weight = "bold" if place == 0 else "normal"
         axes.text(0.0, place - 0.24, label, transform=axes.get_yaxis_transform(), color=colour, weight=weight)
-    axes.axvline(1, color=GREY, lw=1, ls="--", label=f"{MEAN}, R² 0")
+    axes.axvline(1, color=GREY, lw=1, ls="--", zorder=0, label=f"{MEAN}, R² 0")
     if noise is not None:
-        axes.axvline(max(1 - noise, LEAST_LEFT), color=VERMILION, lw=1.4, ls="--", label=f"{CEILING}, R² {noise:.3f}")
+        left = max(1 - noise, LEAST_LEFT)
+        axes.axvline(left, color=VERMILION, lw=1.4, ls="--", zorder=0, label=f"{CEILING}, R² {noise:.3f}")
     axes.set(yticks=[], ylim=(len(scored) - 0.5, -0.75))
     axes.spines["left"].set_visible(False)
     scale(axes, log_x=10, log_y=0)
