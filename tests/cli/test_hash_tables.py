@@ -84,7 +84,8 @@ def test_what_multiplies_is_learned_by_a_polynomial_because_it_errs_less(capsys,
     by_name = {c["name"]: c["r2"] for c in told["contenders"]}
     assert [c["chosen"] for c in told["contenders"]] == [True, False, False, False, False]
     assert told["contenders"][0]["r2"] > by_name["hash tables (LSH)"] > by_name["degree 1 (linear)"]
-    assert f"against {by_name['a lasso polynomial']:.3f} of a lasso polynomial, on the same 3 folds" in told["why"]
+    assert told["why"].startswith("it predicts held-out rows best")
+    assert told["why"].endswith(" of a lasso polynomial, on the same 3 folds")
 
 
 def test_json_holds_the_tables(bent):

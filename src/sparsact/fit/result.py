@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TERMS_SHOWN: Final = 8
 FEW_ROWS: Final = 200
-LEAST_SHARE: Final = 0.1  # of the variance, that is not called nothing where the folds differ by more
+LEAST_SHARE: Final = 0.1  # of the variance, that is not called nothing even if the folds differ by more
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class FitResult:
                 f"Degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}."
             )
         few = f" {self.n_rows} rows are few: more of them may show more." if self.n_rows < FEW_ROWS else ""
-        if promising.r2.mean > min(promising.r2.standard_error, LEAST_SHARE):
+        if promising.r2.mean > LEAST_SHARE:
             is_sure = promising.r2.mean > promising.r2.deviation
             finding = f"{does_not} {rows}" if is_sure else "It is uncertain whether anything was found"
             much = "" if is_sure else ", and the folds differ by as much"

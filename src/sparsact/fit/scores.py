@@ -44,11 +44,6 @@ class FoldScores:
         return stdev(self.known) if len(self.known) > 1 else 0.0 * self.mean
 
     @property
-    def standard_error(self) -> float:
-        """Of the mean, over the folds that have a value."""
-        return self.deviation / sqrt(max(1, len(self.known)))
-
-    @property
     def short(self) -> str:
         """The mean, for people."""
         return f"{self.mean:.3f}" if self.known else "n/a"
