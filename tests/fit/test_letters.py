@@ -59,7 +59,7 @@ def test_what_it_consists_of(result, table):
     np.testing.assert_allclose(influences, expected.variance_by_site(), atol=0.1 * whole)
     sites, letters, effect = expected.top_effects(1)[0]
     term = target.terms[0]
-    assert term.subset == tuple(f"g[{s}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
+    assert term.subset == tuple(f"g[{s + 1}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
     assert term.effect == pytest.approx(effect, abs=0.2)
     assert "averaged over the other sites" in str(result)
 
@@ -91,7 +91,7 @@ def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
     np.testing.assert_allclose(target.weights, expected.variance_by_degree(), atol=1e-9)
     np.testing.assert_allclose(dict(target.influences)["g[1]"], expected.variance_by_site()[0])
     sites, letters, effect = expected.top_effects(1)[0]
-    assert target.terms[0].subset == tuple(f"g[{s}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
+    assert target.terms[0].subset == tuple(f"g[{s + 1}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
     assert target.terms[0].effect == pytest.approx(effect)
     assert "belong to letters" in str(chosen)
     chosen.report(tmp_path / "r.html")

@@ -24,22 +24,9 @@ def gain_of_logarithm(X: NDArray[Any], y: NDArray[np.float64], folds: NDArray[np
     .. math:: \frac1m \sum_i \log \frac{N(\log y_i;\, g(x_i),\, t^2) / y_i}{N(y_i;\, f(x_i),\, s^2)},
 
     with the ridge regressions f of y and g of log y on the other folds, and their root mean squared errors s and t:
-    both are densities of y, so that the scales do not matter.
-
-    Parameters
-    ----------
-    X, y, folds : ndarray of shape (m, n), (m,), (m,)
-        Rows, targets and fold of each.
-
-    Returns
-    -------
-    gain : float
-        0 where it is below two standard errors, targets are not all positive or span a factor of less than 10, or many
-        rows are pinned at a bound.
-
-    Notes
-    -----
-    Five singular value decompositions of m rows.
+    both are densities of y, so that the scales do not matter. It is 0 below two standard errors, where targets are not
+    all positive or span a factor of less than 10, and where many rows are pinned at a bound. The cost is a singular
+    value decomposition for each fold.
 
     Examples
     --------
