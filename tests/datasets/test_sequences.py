@@ -22,7 +22,7 @@ def write(path, **columns):
 
 
 def sequences(m=90):
-    """Texts that vary at places 0 (two letters), 1 (three) and 3 (two), and their mutations."""
+    """Texts that vary at places 1 (two letters), 2 (three) and 4 (two), and their mutations."""
     texts = ["".join(RNG.choice(list(letters)) for letters in ("LM", "DKW", "T", "AV", "Y")) for _ in range(m)]
     lists = [":".join(f"{w}{i + 1}{c}" for i, (w, c) in enumerate(zip(WILD, t, strict=True)) if w != c) for t in texts]
     return texts, [one or "WT" for one in lists]
@@ -39,16 +39,16 @@ def test_strings_are_one_site_a_letter(tmp_path):
     table, X, letters = letters_of(write(tmp_path / "t.csv", g=texts, y=range(400)))
     (column,) = table.encoding.columns
     assert isinstance(column, LetterString)
-    assert table.feature_names[:5] == ("g[0]=A", "g[0]=C", "g[0]=G", "g[0]=T", "g[1]=A")
+    assert table.feature_names[:5] == ("g[1]=A", "g[1]=C", "g[1]=G", "g[1]=T", "g[2]=A")
     assert X.dtype == np.uint8
     assert ["".join(row) for row in letters] == texts
-    assert [name for name, _ in table.encoding.sites] == ["g[0]", "g[1]", "g[2]"]
+    assert [name for name, _ in table.encoding.sites] == ["g[1]", "g[2]", "g[3]"]
 
 
 def test_places_that_do_not_vary_have_no_bits_and_two_letters_have_one(tmp_path):
     texts, _ = sequences()
     table, _, letters = letters_of(write(tmp_path / "t.csv", g=texts, y=range(len(texts))))
-    assert table.feature_names == ("g[0]=M", "g[1]=D", "g[1]=K", "g[1]=W", "g[3]=V")
+    assert table.feature_names == ("g[1]=M", "g[2]=D", "g[2]=K", "g[2]=W", "g[4]=V")
     assert ["".join(row) for row in letters] == [text[:2] + text[3] for text in texts]
     assert "g: strings of 5 letters; 3 sites vary." in table.encoding.notes
 
@@ -200,7 +200,7 @@ def test_spellings_of_one_letter_are_one_site_in_the_fit_and_later(tmp_path, oth
 def test_u_is_no_t_among_amino_acids(tmp_path):
     texts = ["".join(one) for one in product("KTLV", repeat=3)] * 2
     encoding = open_table(write(tmp_path / "t.csv", g=texts, y=range(128)), "y").encoding
-    with pytest.raises(ValueError, match="row 1: letter 'U' of 'KUL' at place 1 is not among the letters"):
+    with pytest.raises(ValueError, match="row 1: letter 'U' of 'KUL' at place 2 is not among the letters"):
         list(encoded_table(write(tmp_path / "n.csv", g=["KUL"]), encoding).points())
 
 
@@ -208,7 +208,7 @@ def test_a_wild_type_with_a_letter_that_no_row_has_is_noted(tmp_path):
     path = write(tmp_path / "t.csv", g=GRID, y=range(128))
     assert not any("wild type" in note for note in surveyed(path, "act").notes)
     (note,) = [note for note in surveyed(path, "AXZ").notes if "wild type" in note]
-    assert note == "warning: no row of g has the letter of the wild type at place 1 (X), 2 (Z); check it."
+    assert note == "warning: no row of g has the letter of the wild type at place 2 (X), 3 (Z); check it."
 
 
 @pytest.mark.parametrize("batch_rows", [7, 1000])
@@ -280,20 +280,20 @@ def test_with_domain_real_digits_are_quantities():
 def test_places_of_strings_that_are_the_same_in_every_row_are_left_out():
     texts = [f"0{text[:3]}1{text[3:]}" for text in STRINGS]
     table = open_table(pa.table({"g": texts, "c": ["0110"] * 64, "y": range(64)}), "y")
-    assert table.feature_names == ("g[1]", "g[2]", "g[3]", "g[5]", "g[6]")
+    assert table.feature_names == ("g[2]", "g[3]", "g[4]", "g[6]", "g[7]")
     assert "g: strings of 7 bits, one column for each of the 5 that vary; the rest is left out." in table.encoding.notes
     assert "left out, since they are the same in every row: c." in table.encoding.notes
     X = np.concatenate([X for X, _ in table.batches()])
     np.testing.assert_array_equal(X, [list(map(int, text)) for text in STRINGS])
     again = Encoding.from_json(table.encoding.to_json())
-    with pytest.raises(ValueError, match=r"row 2: bit 1 at place 0, where every row .* has 0"):
+    with pytest.raises(ValueError, match=r"row 2: bit 1 at place 1, where every row .* has 0"):
         list(encoded_table(pa.table({"g": ["0000100", "1000100"]}), again).points())
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("MXTAY", r"row 2: letter 'X' of 'MXTAY' at place 1 is not among the letters .* \(DKW\)"),
+        ("MXTAY", r"row 2: letter 'X' of 'MXTAY' at place 2 is not among the letters .* \(DKW\)"),
         ("MDTAYY", "row 2: 'MDTAYY' has 6 letters, and the table that was learned from has 5"),
     ],
 )
@@ -325,7 +325,7 @@ def test_other_mutations_are_refused(tmp_path, text, message):
     [
         (0, "MKTA", "the wild type has 4 letters, and the rows have 5"),
         (0, "XXXXX", "no row agrees with the wild type anywhere"),
-        (0, "MKTAF", "at place 4 the wild type has F, and every row has Y"),
+        (0, "MKTAF", "at place 5 the wild type has F, and every row has Y"),
         (1, "MRTAY", "site 2 is K in mutation K2., and the wild type has R; check where its numbers begin"),
         (1, "MKT", "site 4 is A in mutation A4V, and the wild type has no such site"),
     ],

@@ -23,7 +23,7 @@ def read(table):
 def test_bit_strings_keep_their_leading_zeros_and_read_left_to_right(tmp_path):
     table = open_table(write(tmp_path / "t.csv", "genotype,y\n001,1\n010,2\n011,4\n100,7\n"), "y")
     X, y = read(table)
-    assert table.feature_names == ("genotype[0]", "genotype[1]", "genotype[2]")
+    assert table.feature_names == ("genotype[1]", "genotype[2]", "genotype[3]")
     assert X.dtype == np.uint8
     assert X.tolist() == [[0, 0, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0]]
     assert y.tolist() == [1, 2, 4, 7]

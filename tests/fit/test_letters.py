@@ -56,11 +56,11 @@ def test_what_it_consists_of(result, table):
     whole = expected.variance_by_degree().sum()
     np.testing.assert_allclose(target.weights, expected.variance_by_degree(), atol=0.1 * whole)
     names, influences = zip(*target.influences, strict=True)
-    assert names == ("g[0]", "g[1]", "g[2]", "g[3]")
+    assert names == ("g[1]", "g[2]", "g[3]", "g[4]")
     np.testing.assert_allclose(influences, expected.variance_by_site(), atol=0.1 * whole)
     sites, letters, effect = expected.top_effects(1)[0]
     term = target.terms[0]
-    assert term.subset == tuple(f"g[{s}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
+    assert term.subset == tuple(f"g[{s + 1}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
     assert term.effect == pytest.approx(effect, abs=0.2)
     assert "averaged over the other sites" in str(result)
 
@@ -90,9 +90,9 @@ def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
     expected = sa.fourier.anova(chosen.predict(pa.table({"g": CELLS})).reshape(4, 3, 2, 4), counts)
     np.testing.assert_allclose(target.anova.values, expected.values, atol=1e-9)
     np.testing.assert_allclose(target.weights, expected.variance_by_degree(), atol=1e-9)
-    np.testing.assert_allclose(dict(target.influences)["g[0]"], expected.variance_by_site()[0])
+    np.testing.assert_allclose(dict(target.influences)["g[1]"], expected.variance_by_site()[0])
     sites, letters, effect = expected.top_effects(1)[0]
-    assert target.terms[0].subset == tuple(f"g[{s}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
+    assert target.terms[0].subset == tuple(f"g[{s + 1}]={LETTERS[s][i]}" for s, i in zip(sites, letters, strict=True))
     assert target.terms[0].effect == pytest.approx(effect)
     assert "belong to letters" in str(chosen)
     chosen.report(tmp_path / "r.html")
@@ -103,7 +103,7 @@ def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
     if model == "low-degree":
         chosen.save(tmp_path / "m.sparsact")
         assert main(["inspect", str(tmp_path / "m.sparsact"), "--top", "3"]) == 0
-        assert "g[0]=T" in capsys.readouterr().out
+        assert "g[1]=T" in capsys.readouterr().out
 
 
 def test_polynomials_of_more_letters_than_any_grid_have_effects(tmp_path, capsys):

@@ -72,20 +72,20 @@ def test_no_bound_no_measurement_model():
 
 
 @pytest.mark.parametrize("n", few_of([5, 23], [23]))
-def test_a_long_tail_is_noted_and_its_logarithm_tried(n):
+def test_a_target_that_fits_better_as_a_logarithm_is_noted_and_its_logarithm_tried(n):
     """A product of factors is additive in its logarithm, whatever the number of columns."""
     rng = np.random.default_rng(8)
     bits = rng.integers(0, 2, (150, n))
     y = np.exp(3 + bits[:, :4] @ [1.5, -1.0, 0.7, 0.5] + 0.03 * rng.normal(size=150))
     result = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", explain=False, folds=2)
-    assert any("has a long upper tail" in note and "--log-target" in note for note in result.encoding.notes)
+    assert any("linear models of its logarithm" in note and "--log-target" in note for note in result.encoding.notes)
     assert any(model.name == "a measurement model" for model in result.choices.models)
     latent = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", link="log", model="latent", folds=2)
     assert latent.model.degree_ == 1
     found = {term.subset[0]: term.effect for term in latent.targets[0].terms[:4]}
     assert found == pytest.approx({"c0": 1.5, "c1": -1.0, "c2": 0.7, "c3": 0.5}, abs=0.1)
     plain = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=np.log(y)), "y", degree=1)
-    assert not any("long upper tail" in note for note in plain.encoding.notes)
+    assert not any("--log-target" in note for note in plain.encoding.notes)
 
 
 def test_the_report_draws_latent_and_measured(fitted, tmp_path):
@@ -220,3 +220,21 @@ def test_limits_in_a_table_are_a_floor_for_the_bound_that_their_note_names(tmp_p
     assert "values such as '<0.5' are read as the limit that they name; with --censor 0.5, a measurement" in notes
     assert "of the rows have 'y' beyond the bounds of censor" in notes
     assert "beyond the bounds" not in "\n".join(expected.encoding.notes)
+
+
+@pytest.mark.grid
+@pytest.mark.usefixtures("one_rival")
+def test_many_sites_that_saturate_together_are_learned_behind_a_sigmoid():
+    """25 additive switches behind a logistic curve with noise: its effects have intervals, and it predicts better."""
+    rng = np.random.default_rng(3)
+    bits, effects = rng.integers(0, 2, (300, 25)), rng.normal(size=25)
+    y = 1 / (1 + np.exp(-1.5 * (bits - 0.5) @ effects)) + 0.05 * rng.normal(size=300)
+    result = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", folds=2)
+    assert (result.choices.kind, result.model.link_) == ("latent", "sigmoid")
+    assert "it predicts held-out rows best" in result.choices.reason
+    known = {term.subset[0]: term for term in result.targets[0].terms if len(term.subset) == 1}
+    shown = np.array([[known[f"c{i}"].effect_low, known[f"c{i}"].effect_high] for i in range(25)])
+    inside = (shown[:, 0] <= 1.5 * effects) & (1.5 * effects <= shown[:, 1])
+    assert inside.sum() >= 19  # of 25 intervals of 95 %, seven miss with probability 1.7e-4
+    few = pd.DataFrame(bits[:, :20]).add_prefix("c").assign(y=y)
+    assert "latent" not in {model.kind for model in sa.fit_table(few, "y", folds=2, explain=False).choices.models}

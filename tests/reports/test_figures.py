@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from summaries import classes, summary, tables
 
-from sparsact.fit.scores import FoldScores
+from sparsact.fit.scores import FoldScores, NoiseCeiling, Score
 from sparsact.fourier import anova
 from sparsact.reports.effect_figures import interactions_chart, pairs_chart
 from sparsact.reports.figure import n_rows
@@ -27,7 +27,7 @@ def of_letters():
 
 
 CHARTS = [
-    (scores_chart, lambda: {"chosen": FoldScores((0.8, 0.9)), "linear": FoldScores((0.1, 0.2))}),
+    (scores_chart, lambda: ({"chosen": FoldScores((0.8, 0.9)), "linear": FoldScores((0.1, 0.2))}, None)),
     (error_chart, lambda: summary().choices.candidates),
     (weights_chart, lambda: summary().targets[0]),
     (shares_chart, lambda: replace(summary().targets[0], posterior_shares=((0.7, 0.6, 0.8), (0.3, 0.2, 0.4)))),
@@ -104,6 +104,20 @@ def test_each_layout_is_drawn_with_its_best_penalty_and_one_is_chosen():
 
 def test_scores_draw_any_number_of_models():
     for n in (1, 2, 5):
-        frame = scores_chart.frame({f"model {i}": FoldScores((0.1 * i, 0.2)) for i in range(n)})
-        assert frame["model"][-1] == "mean"
+        frame = scores_chart.frame(({f"model {i}": FoldScores((0.1 * i, 0.2)) for i in range(n)}, None))
+        assert frame["model"][-1] == "mean of the target"
         scores_chart.plot(frame)
+
+
+def test_errors_have_a_log_axis_with_lines_for_the_mean_and_for_noise():
+    """Exact and hopeless folds stand at its ends, one without an R2 nowhere; the ceiling of .96 is a line at .04."""
+    models = {"chosen: an exact one": FoldScores((1.0, 1.0)), "hopeless": FoldScores((-99.0, float("nan")))}
+    ceiling = NoiseCeiling(Score(0.96, 0.9, 0.98), 20)
+    axes = scores_chart.plot(scores_chart.frame((models, ceiling))).axes[0]
+    assert axes.get_xscale() == "log"
+    assert sorted(float(line.get_xdata()[0]) for line in axes.lines) == pytest.approx([0.04, 1.0])
+    low, high = axes.get_xlim()
+    assert 0 < low <= 1e-6
+    assert high >= 10
+    label = next(text for text in axes.texts if "chosen" in text.get_text())
+    assert label.get_position()[0] == 0  # of the axes: in view wherever the marks are

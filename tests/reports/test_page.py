@@ -1,6 +1,7 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -133,7 +134,7 @@ def test_the_contents_lead_to_every_section(html):
 @pytest.mark.parametrize(
     "heading",
     [
-        "Held-out R² against the baselines",
+        "Held-out error against the baselines",
         "Predicted, actual and residual",
         "Error of polynomials by degree",
         "Weight by degree",
@@ -217,13 +218,42 @@ def test_a_page_of_several_targets_names_each():
     assert "How well it predicts: h9" in html
 
 
+def all_scored(folds):
+    """A summary in which every model has these R2."""
+    scores, told = FoldScores(folds), summary([target(r2=folds)])
+    candidates = tuple(replace(each, r2=scores) for each in told.choices.candidates)
+    models = tuple(replace(each, r2=scores) for each in told.choices.models)
+    return replace(told, choices=replace(told.choices, candidates=candidates, models=models))
+
+
 @pytest.mark.usefixtures("unrendered")
 def test_the_page_says_plainly_when_nothing_was_learned(regression):
-    noise = FoldScores((-0.002, 0.001, -0.001, 0.0005, -0.003))
-    html = fit_page(summary([target(r2=noise.folds)]))
+    html = fit_page(all_scored((-0.002, 0.001, -0.001, 0.0005, -0.003)))
     assert "Nothing of degree ≤ 3 was found in these columns" in html
     assert 'class="verdict nothing"' in html
     assert "Nothing of degree" not in regression
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_folds_that_differ_are_uncertain_and_not_nothing():
+    """The mean of the folds, .34, is below their deviation; a linear model that is sure is named instead."""
+    folds = (0.9, 0.8, 0.7, -1.2, 0.5)
+    verdict = summary([target(r2=folds)]).verdict
+    assert verdict.startswith("Degree 2 does not predict rows that it has not seen: held-out R² 0.340")
+    assert verdict.endswith("Of all models compared degree 1 (linear) has the highest R², 0.412 ± 0.019.")
+    told = all_scored(folds)
+    assert not told.learned
+    assert told.verdict.startswith("It is uncertain whether anything was found: held-out R² 0.340")
+    assert "what follows may describe noise" in fit_page(told)
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_a_page_has_no_empty_chapter():
+    bare = replace(target(), terms=(), weights=(), influences=())
+    html = fit_page(summary([bare]))
+    assert "What it consists of" not in html
+    assert re.search(r"<h2[^>]*>[^<]*</h2>\s*(<h2|$)", html) is None
+    assert re.search(r'<div class="figures">\s*</div>', html) is None
 
 
 def test_the_same_summary_gives_the_same_bytes(regression):

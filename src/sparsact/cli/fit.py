@@ -32,9 +32,9 @@ def fit(
             "network in which each row switches on few units; 'ensemble': a weighted mean of models of bits and of "
             "boosted trees; 'auto': whichever does best on held-out rows (polynomials of few terms, Gaussian "
             "processes for up to 64 bits, ensembles for up to 20, models of letters for sites of more than two, "
-            "measurement models where rows are pinned at the lowest or highest target, it has a long tail, or --link "
-            "or --censor select one, hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick "
-            "look).",
+            "measurement models where rows are pinned at the lowest or highest target, its logarithm fits better, "
+            "sites are more than 20, or --link or --censor select one, hash tables for numbers only, networks for "
+            "1,000 to 100,000 rows, after a quick look).",
         ),
     ] = "auto",
     degree: Annotated[

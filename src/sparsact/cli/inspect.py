@@ -15,6 +15,7 @@ from sparsact.cli.inspect_network import print_network, summarised
 from sparsact.cli.io import check_report
 from sparsact.cli.options import AsJson
 from sparsact.cli.terminal import grid, shown, terminal
+from sparsact.fit.member_names import in_words
 from sparsact.fit.term import CONSTANT
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _of_function(model: Any, encoding: Encoding, top: int) -> Described:
     found: dict[str, Any]
     if hasattr(model, "weights_"):
         found = {"weights": model.weights_}
-        text = ": " + ", ".join(f"{name} {weight:.3g}" for name, weight in model.weights_.items() if weight)
+        text = ": " + ", ".join(f"{in_words(name)} {weight:.3g}" for name, weight in model.weights_.items() if weight)
     elif hasattr(model, "link_"):
         found = {"latent": model.latent, "link": model.link_, "bounds": model.censoring_}
         found |= {"censored_rows": int(model.n_censored_), "noise": float(model.noise_deviation_)}

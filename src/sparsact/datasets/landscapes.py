@@ -142,7 +142,7 @@ def phillips_cr6261() -> Landscape:
     y = np.column_stack([table["h1"].to_numpy(), table["h9"].to_numpy()]).astype(np.float64)
     measured = np.isfinite(y).all(axis=1)
     X = np.array([list(genotype) for genotype in table["genotype"].to_pylist()]).astype(np.uint8)
-    names = tuple(f"genotype[{i}]" for i in range(X.shape[1]))
+    names = tuple(f"genotype[{i + 1}]" for i in range(X.shape[1]))
     source = "Phillips et al., eLife 10:e71393 (2021)"
     return Landscape(X[measured], y[measured], names, ("h1", "h9"), source, "CC BY 4.0")
 

@@ -102,7 +102,8 @@ def _sites(column: Column, survey: ColumnSurvey, total: int) -> list[tuple[str, 
         sites = survey.words.sites(column, total)
     elif isinstance(column, OneHot) and {len(value) for value in column.values} == {len(column.values[0])}:
         digests = {MISSING: 0} | survey.digests()
-        for i, letters in enumerate(zip(*column.values, strict=True) if len(column.values[0]) > 1 else ()):
+        places = zip(*column.values, strict=True) if len(column.values[0]) > 1 else ()
+        for i, letters in enumerate(places, 1):
             sums = dict.fromkeys(letters, 0)
             for letter, value in zip(letters, column.values, strict=True):
                 sums[letter] = (sums[letter] + digests[value]) % MODULUS

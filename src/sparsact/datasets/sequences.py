@@ -110,7 +110,7 @@ class WordSurvey:
                 found.append((name, letters | {wild: rest}))
             return found
         joint = [self._joined(letters) for letters in self.letters or []]
-        return [(f"{column.name}[{i}]", letters) for i, letters in enumerate(joint) if len(letters) > 1]
+        return [(f"{column.name}[{i}]", letters) for i, letters in enumerate(joint, 1) if len(letters) > 1]
 
     def _joined(self, letters: Digests) -> Digests:
         """Digests of letters that stand for themselves."""
@@ -137,7 +137,7 @@ class WordSurvey:
         own = (wild_type or "").translate(self.meant)
         absent = [
             f"{i} ({letter})"
-            for i, (letter, of_rows) in enumerate(zip(own, column.letters, strict=False))
+            for i, (letter, of_rows) in enumerate(zip(own, column.letters, strict=False), 1)
             if letter not in of_rows
         ]
         if absent:
@@ -254,7 +254,7 @@ def _check_letters(name: str, letters: Sequence[str], wild_type: str) -> None:
         )
     if not any(own in of_rows for of_rows, own in zip(letters, wild_type, strict=True)):
         raise ValueError(f"column {name!r}: no row agrees with the wild type anywhere; check it, or leave it out.")
-    for place, (of_rows, own) in enumerate(zip(letters, wild_type, strict=True)):
+    for place, (of_rows, own) in enumerate(zip(letters, wild_type, strict=True), 1):
         if len(of_rows) == 1 and of_rows != own:
             raise ValueError(
                 f"column {name!r}: at place {place} the wild type has {own}, and every row has {of_rows}; check it, or "

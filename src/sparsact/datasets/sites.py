@@ -114,7 +114,7 @@ class BitString:
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the bits that the column gives."""
-        return tuple(f"{self.name}[{i}]" for i in self.places)
+        return tuple(f"{self.name}[{i + 1}]" for i in self.places)
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
         """Bits of a piece of the column, shape (m, places)."""
@@ -155,7 +155,7 @@ class BitString:
             why = "where every row of the table that was learned from has"
             told = "its effect is not known."
             reasons = {
-                int(row): f"bit {bits[row, place]} at place {place}, {why} {self.pattern[place]}; {told}"
+                int(row): f"bit {bits[row, place]} at place {place + 1}, {why} {self.pattern[place]}; {told}"
                 for row, place in reversed(np.argwhere(other))
             }
             raise UnreadableError(self.name, first_row, reasons)
@@ -176,7 +176,7 @@ class LetterString:
     @property
     def sites(self) -> tuple[tuple[str, str], ...]:
         """Name and letters of each site."""
-        return tuple((f"{self.name}[{i}]", letters) for i, letters in enumerate(self.letters) if len(letters) > 1)
+        return tuple((f"{self.name}[{i}]", letters) for i, letters in enumerate(self.letters, 1) if len(letters) > 1)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ class LetterString:
         pieces = [np.empty((len(texts), 0), dtype=np.uint8)]
         for i, letters in enumerate(self.letters):
             same = characters[:, i, None] == np.array(list(letters))
-            why = f"at place {i} is not among the letters of the training table ({letters})."
+            why = f"at place {i + 1} is not among the letters of the training table ({letters})."
             for row in np.flatnonzero(~same.any(axis=1)).tolist():
                 reasons.setdefault(row, f"letter {str(characters[row, i])!r} of {texts[row]!r} {why}")
             if len(letters) > 1:

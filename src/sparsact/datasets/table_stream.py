@@ -226,7 +226,7 @@ class Table:
     >>> _ = path.write_text("genotype,colour,y\n010,red,0.5\n110,blue,1.5\n001,blue,1\n")
     >>> table = open_table(path, target="y")
     >>> table.feature_names
-    ('genotype[0]', 'genotype[1]', 'genotype[2]', 'colour')
+    ('genotype[1]', 'genotype[2]', 'genotype[3]', 'colour')
     >>> [(X.tolist(), y.tolist()) for X, y in table.batches()]
     [([[0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 0]], [0.5, 1.5, 1.0])]
     """

@@ -5,13 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Final
+
+import numpy as np
 
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding, Real
 from sparsact.fit.explain import explained, function_names
 from sparsact.fit.fold_sums import FoldSums
 from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.logarithms import MOST_ROWS as MOST_ROWS_OF_LOGARITHMS
+from sparsact.fit.logarithms import gain_of_logarithm
 from sparsact.fit.options import FitOptions
 from sparsact.fit.scores import Selected
 from sparsact.fit.target_result import TargetResult
@@ -100,6 +105,16 @@ class FitRun:
         """Rows that models are fitted to where they are not made of the sums."""
         return self.sums.sample
 
+    @cached_property
+    def gains_of_logarithms(self) -> tuple[float, ...]:
+        """Of each target what its logarithm gains, by :func:`.gain_of_logarithm`; 0 of classes and of logarithms."""
+        X, y, folds = self.sample.at_most(MOST_ROWS_OF_LOGARITHMS)
+        y = y.reshape(len(y), -1)
+        found = []
+        for each, low, values in zip(self.table.encoding.targets, np.atleast_1d(self.sums.low), y.T, strict=True):
+            found.append(gain_of_logarithm(X, values, folds) if type(each) is Real and low > 0 else 0.0)
+        return tuple(found)
+
     @property
     def table(self) -> Table:
         """The encoded table."""
@@ -156,15 +171,15 @@ class CandidateKind(ABC):
     kind, name : str
         In options and in JSON, and in sentences.
     rank : int or None
-        Place in the order of preference among models that are as good as each other: the fewer and plainer the effects
-        that a model names, the earlier. A kind without a place is only compared.
+        Place in the order of preference among models that are as good as each other: kinds whose effects have intervals
+        come first, and of these the fewer and plainer the effects, the earlier. One without a place is only compared.
     terms_of : str
         What the terms of the targets are, in a sentence; empty if a polynomial's facts say it.
     handicap : float
         Factor of its held-out error in comparisons, as other kinds explain more.
-    is_polynomial, takes_weights, takes_targets, searches_bits : bool
-        Whether a polynomial results, rows may have weights, targets may be several, and whether it would
-        search the bits of letters for long: it is then left out where models of letters compete.
+    has_intervals, is_polynomial, takes_weights, takes_targets, searches_bits : bool
+        Whether effects have intervals, a polynomial results, rows may have weights, targets may be several, and whether
+        it would search the bits of letters for long: it is then left out where models of letters compete.
     most_rows : int
         Rows that it looks at, at most: a sample of a larger table.
     needs : tuple of str
@@ -176,6 +191,7 @@ class CandidateKind(ABC):
     rank: ClassVar[int | None] = None
     terms_of: ClassVar[str] = ""
     handicap: ClassVar[float] = 1.0
+    has_intervals: ClassVar[bool] = True
     is_polynomial: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     takes_targets: ClassVar[bool] = False

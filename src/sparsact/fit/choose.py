@@ -14,7 +14,6 @@ from sparsact.fit.candidates import candidates
 from sparsact.fit.scores import CandidateModel, Choices, CVCandidate, Selected
 from sparsact.statistics.simplest import simplest
 
-AS_GOOD: Final = "it is the simplest within a standard error of the best"
 DOUBTED: Final = 20
 FEW_ROWS: Final = 100
 NEAR_ZERO: Final = 1e-12  # of the largest error, that of large penalties included: models this exact are equals
@@ -53,7 +52,8 @@ def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked
     """The outcome: the model asked for, or else the simplest that is as good as the best on held-out rows.
 
     ``reason`` says why there are no more fits. Errors are compared times the kinds' handicaps, in the order of their
-    ranks, by :func:`.simplest`.
+    ranks, by :func:`.simplest`: of models within a standard error of the best, those whose effects have intervals come
+    first, and of these the simplest.
     """
     known, others = candidates(), []
     linear, one_function = selected.of_degree(1), len(selected.candidates[0].targets) == 1
@@ -69,36 +69,47 @@ def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked
             others.insert(0, described)
         else:
             found[kind] = described
-    handicaps = {kind: known[kind].handicap for kind in found}
+    counts = {kind: known[kind].handicap for kind in found}
     safer = "ensemble" if "ensemble" in fits else "gp"
-    doubted = safer in fits and len(fits[safer].held_out.folds) < FEW_ROWS
-    if doubted:  # of few rows, held-out errors say little
-        handicaps[safer] = max(0.1, handicaps[safer] - DOUBTED / len(fits[safer].held_out.folds))
+    if safer in fits and len(fits[safer].held_out.folds) < FEW_ROWS:  # of few rows, held-out errors say little
+        counts[safer] = max(0.1, counts[safer] - DOUBTED / len(fits[safer].held_out.folds))
     kinds = sorted(found, key=lambda kind: known[kind].rank or 0)
-    errors = np.array([_errors(found[kind]) * handicaps[kind] for kind in kinds])
+    errors = np.array([_errors(found[kind]) for kind in kinds])
+    counted = np.array([counts[kind] for kind in kinds])[:, None] * errors
     of_penalties = [_errors(candidate) for candidate in selected.candidates] if one_function else [np.ones(1)]
-    rounding = NEAR_ZERO * float(max(np.mean(each) for each in [*errors, *of_penalties]))
-    kind = asked if asked in found else kinds[simplest(errors, rounding)]
-    winner = found.pop(kind)
+    rounding = NEAR_ZERO * float(max(np.mean(each) for each in [*counted, *of_penalties]))
+    place = kinds.index(asked) if asked in found else simplest(counted, rounding)
+    kind, winner = kinds[place], found.pop(kinds[place])
     if asked == "auto" and found:
-        rival = min(found.values(), key=lambda model: float(_errors(model).mean()))
-        compared = _compared(winner, rival, is_safer=doubted and kind == safer)
-        reason = f"{compared}, on the same {len(linear.r2.folds)} folds{f'; {reason}' * bool(reason)}"
+        rival = min(found, key=lambda kind: float(_errors(found[kind]).mean()))
+        compared = _scores_of_both(winner, found[rival])
+        if _errors(found[rival]).mean() - _errors(winner).mean() > rounding:
+            trees = next((other for other in others if other.kind == "trees"), winner)
+            but = " but for boosted trees, which name no effects" if trees.r2.mean > winner.r2.mean else ""
+            rule = f"it predicts held-out rows best{but}"
+        else:
+            rule = "it is the simplest model within a standard error of the best"
+            if simplest(errors, rounding) != place:  # the factors have decided
+                pairs = [f"{known[each].name} count {counts[each]:.3g}" for each in (kind, rival) if counts[each] != 1]
+                rule += f", where errors of {' and errors of '.join(pairs)} times"
+        rule += "" if known[kind].has_intervals else ", and none with intervals of its effects is as good"
+        reason = f"{rule}: {compared}, on the same {len(linear.r2.folds)} folds{f'; {reason}' * bool(reason)}"
     models = (replace(winner, chosen=True), *found.values(), *others)
     return Choices(reason, models, selected.candidates, kind, known[kind].terms_of)
 
 
-def _compared(winner: CandidateModel, rival: CandidateModel, *, is_safer: bool) -> str:
-    """Why a model was chosen and not the best of the others."""
-    name, ahead = "R²", winner.r2.mean >= rival.r2.mean
-    ours, theirs = f"{winner.r2.short}", f"{rival.r2.short}"
-    if winner.rmse and rival.rmse and not ahead:  # folds differ much in their variance, or have no R2
-        name, ahead = "RMSE", winner.rmse.mean <= rival.rmse.mean
-        ours, theirs = f"{winner.rmse.mean:.4g}", f"{rival.rmse.mean:.4g}"
-    if ahead:
-        return f"held-out {name} {ours} against {theirs} of {rival.name}"
-    why = f"with fewer than {FEW_ROWS} rows it is the safer one" if is_safer else AS_GOOD
-    return f"{why}, held-out {name} {ours} against {theirs} of {rival.name}"
+def _scores_of_both(winner: CandidateModel, rival: CandidateModel) -> str:
+    """Held-out scores of the chosen model and of the best of the others, which rank as the errors do that chose.
+
+    Of folds that differ much in their variance, or have no R2, the mean R2 may rank otherwise: the error is told.
+    """
+    ahead = _errors(winner).mean() <= _errors(rival).mean()
+    ours, theirs = winner.r2, rival.r2
+    is_told = ours.short != theirs.short and (ours.mean >= theirs.mean) == ahead
+    if is_told or winner.rmse is None or rival.rmse is None:
+        return f"held-out R² {ours.short} against {theirs.short} of {rival.name}"
+    roots = [float(np.sqrt(_errors(model).mean())) for model in (winner, rival)]
+    return f"held-out RMSE {roots[0]:.4g} against {roots[1]:.4g} of {rival.name}"
 
 
 def _errors(model: CandidateModel | CVCandidate) -> NDArray[np.float64]:

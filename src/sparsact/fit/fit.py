@@ -56,7 +56,7 @@ class FitSteps:
         choices = select_model(selected, run.fits, reason, options.model)
         kind = candidates()[choices.kind]
         with self.stages.stage("summing up"):
-            encoding, (_, y, _) = self._with_notes(sums), sums.sample.rows()
+            encoding, (_, y, _) = self._with_notes(run), sums.sample.rows()
             fit = kind.finished(run.fits[kind.kind], run)
             model, details = fit.model, Details()
             n_predicted = min(MAX_HELD_OUT, len(fit.held_out.folds))
@@ -108,13 +108,15 @@ class FitSteps:
         errors = (np.reshape(actual, shape).T - values) * np.sqrt(sample.weights[kept])[:, None]  # of mean weight
         return HeldOutRows(bits, values, errors, n_rows)
 
-    def _with_notes(self, sums: FoldSums) -> Encoding:
+    def _with_notes(self, run: FitRun) -> Encoding:
         """The encoding with notes on what the rows show, unless they are of another table."""
-        encoding, (X, y, _) = self.table.encoding, sums.sample.rows()
+        encoding, sums = self.table.encoding, run.sums
+        X, y, _ = sums.sample.rows()
         first: list[str] = []
         if self.options.encoding is None:
             design = sums.design.design()
-            first = warnings(encoding, X, y) + design_notes(encoding, design, X if sums.sample.is_complete else None)
+            first = warnings(encoding, X, y, run.gains_of_logarithms)
+            first += design_notes(encoding, design, X if sums.sample.is_complete else None)
         last = pinned_notes(self.table, self.options, sums.sample)
         return replace(encoding, notes=tuple(dict.fromkeys((*first, *encoding.notes, *last))))
 

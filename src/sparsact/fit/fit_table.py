@@ -88,8 +88,8 @@ def fit_table(
         trees. ``"auto"``: a polynomial where one of the next three is given, else the simplest that
         predicts held-out rows as well as the best, within a standard error; hash tables are tried if some column is
         numbers, models of letters if some site has more than two, measurement models if rows are pinned at the lowest
-        or highest target, it has a long tail, or ``link`` or ``censor`` is given, and networks of 1,000 to 100,000
-        rows, if a quick look promises enough.
+        or highest target, its logarithm fits better, there are more than 20 sites, or ``link`` or ``censor`` is given,
+        and networks of 1,000 to 100,000 rows, if a quick look promises enough.
     degree : int or "auto"
         Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
     alpha : float or "auto"

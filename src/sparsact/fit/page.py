@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from sparsact.fit.scores import FoldScores
@@ -40,6 +40,7 @@ SIGNIFICANT: Final = (
     "Bars: 95 % interval of each effect by itself; thin lines: intervals that hold for all effects at once "
     "(Bonferroni). Grey: not significant, as its q-value is above 5 %"
 )
+NO_CEILING: Final = "What noise leaves is not known: too few rows agree in every column."
 FEWEST_PAIRS: Final = 3  # of a heat map
 
 
@@ -55,13 +56,18 @@ class Section:
 def fit_page(result: FitResult, command: str | None) -> str:
     """The page of a fit, as HTML 5, with the command that makes it again, if one has made it."""
     meaning = EFFECTS if result.domain == "cube" else f"{EFFECTS} {NUMBERS}"
+    sections = [
+        Section(target, tuple(_prediction(result, target, f"t{i}-")), tuple(_structure(result, target, f"t{i}-")))
+        for i, target in enumerate(result.targets)
+    ]
+    overview = _overview(result)
+    if result.confusion is None:  # polynomials by degree stand beside the models
+        of_first = sections[0].prediction
+        sections[0] = replace(sections[0], prediction=(*of_first[:1], *overview, *of_first[1:]))
     return template("page.html.j2").render(
         result=result,
-        overview=_overview(result),
-        sections=[
-            Section(target, tuple(_prediction(result, target, f"t{i}-")), tuple(_structure(result, target, f"t{i}-")))
-            for i, target in enumerate(result.targets)
-        ],
+        overview=overview,
+        sections=sections,
         chapter=result.details.chapter(result.n_rows),
         effects="" if result.of_letters else meaning,
         command=command,
@@ -73,7 +79,7 @@ def _overview(result: FitResult) -> list[Display]:
     drawn, choices, first = [], result.choices, result.targets[0]
     if result.confusion is not None:
         if len(choices.models) > 1 and first.r2.known:
-            drawn.append(class_scores_chart.display(_models(result, first)))
+            drawn.append(class_scores_chart.display((_models(result, first), None)))
         drawn.append(confusion_chart.display(result.confusion))
     scored = any(target.r2.known for target in result.targets)
     if scored and (choices.highest_tried > 1 or choices.kind == "low-degree"):
@@ -86,7 +92,8 @@ def _prediction(result: FitResult, target: TargetResult, prefix: str) -> list[Di
         return []
     drawn: list[Display] = []
     if target.r2.known:
-        drawn.append(scores_chart.display(_models(result, target), prefix=prefix))
+        source = _models(result, target), target.ceiling
+        drawn.append(scores_chart.display(source, prefix=prefix, note="" if target.ceiling else NO_CEILING))
     if target.predicted is not None:
         note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
         drawn.append(residuals_chart.display(target, prefix=prefix, note=note))
@@ -113,7 +120,7 @@ def _structure(result: FitResult, target: TargetResult, prefix: str) -> list[Dis
         shown.append(shares_chart.display(target, prefix=prefix))
     elif target.weights:
         shown.append(weights_chart.display(target, prefix=prefix))
-    elif result.choices.gains:
+    elif len(result.choices.gains) > 1:
         shown.append(gains_chart.display(result.choices.gains, prefix=prefix))
     named = influences_chart.display(target, prefix=prefix)
     return [*shown, *structure, named] if result.confusion is None else [*shown, named, *structure]

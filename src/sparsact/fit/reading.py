@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import skew
 
 from sparsact.datasets import Encoding, Table
-from sparsact.datasets.columns import Classes, LogReal, Real
+from sparsact.datasets.columns import Classes, LogReal
 from sparsact.datasets.repeated_columns import suspicions
 from sparsact.datasets.table_files import Parts
 from sparsact.datasets.table_stream import BATCH_ROWS, TableSurvey
@@ -21,11 +20,9 @@ from sparsact.passes.progress import StageProgress
 from sparsact.passes.resumable import Checkpoint
 from sparsact.passes.source import Pass
 
-LEAST_RATIO, LEAST_SKEW = 10, 1.0
-MOST_AT_END: Final = 0.03  # of rows at the lowest target: more are pinned there
-LONG_TAIL: Final = (
-    "{name!r} is positive, spans a factor of {ratio:.3g} and has a long upper tail: where relative errors count, learn "
-    "its logarithm (log_target, --log-target)."
+LOGARITHM_FITS: Final = (
+    "{name!r} spans a factor of {ratio:.3g}, and linear models of its logarithm make each held-out row {factor:.3g} "
+    "times as likely: learn the logarithm (log_target, --log-target)."
 )
 LOGARITHMS: Final = (
     "the natural logarithm of the target is learned: R², effects and their intervals refer to it (an effect of 0.1 "
@@ -79,21 +76,16 @@ def check_targets(encoding: Encoding, low: NDArray[np.float64], high: NDArray[np
     _check_squares(answers)
 
 
-def warnings(encoding: Encoding, X: NDArray[Any], y: NDArray[np.float64]) -> list[str]:
+def warnings(
+    encoding: Encoding, X: NDArray[Any], y: NDArray[np.float64], gains_of_logarithms: Sequence[float]
+) -> list[str]:
     """Notes on columns that may be the target again, and on targets that suit logarithms, by some of the rows."""
     found = suspicions(encoding, X, y)
-    for target, values in zip(encoding.targets, y.reshape(len(y), -1).T, strict=True):
-        if type(target) is Real and has_long_tail(values):
-            found.append(LONG_TAIL.format(name=target.name, ratio=values.max() / values.min()))
+    for target, values, gain in zip(encoding.targets, y.reshape(len(y), -1).T, gains_of_logarithms, strict=True):
+        if gain:
+            ratio, factor = values.max() / values.min(), np.exp(min(gain, 50.0))
+            found.append(LOGARITHM_FITS.format(name=target.name, ratio=ratio, factor=factor))
     return found
-
-
-def has_long_tail(y: NDArray[np.float64]) -> bool:
-    """Whether targets are positive, span a factor of 10 and are skewed, much less so their logarithms."""
-    if not 0 < LEAST_RATIO * y.min() < y.max() or (y == y.min()).mean() > MOST_AT_END:
-        return False
-    tail = float(skew(y))
-    return tail > LEAST_SKEW and abs(float(skew(np.log(y)))) < tail / 2
 
 
 def _check_squares(answers: Sequence[TargetSurvey]) -> None:

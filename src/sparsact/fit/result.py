@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TERMS_SHOWN: Final = 8
 FEW_ROWS: Final = 200
+LEAST_SHARE: Final = 0.1  # of the variance, that is not called nothing even if the folds differ by more
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,8 @@ class FitResult:
         """The finding in one or two sentences."""
         best = max(self.choices.candidates, key=lambda candidate: candidate.r2.mean)
         degree = None if self.choices.low_degree is None else self.choices.low_degree.degree
+        known = [model for model in self.choices.models if model.r2.known]
+        promising = max(known, key=lambda model: model.r2.mean, default=self.choices.models[0])
         name, ending = self.choices.name[:1].upper() + self.choices.name[1:], "" if self.choices.kind == "lsh" else "s"
         does, does_not = f"{name} predict{ending}", f"{name} do{'es' * bool(ending)} not predict"
         rows = f"rows that {'it has' if ending else 'they have'} not seen"
@@ -133,10 +136,16 @@ class FitResult:
                 f"{does_not} {rows}: {self._scores()}. "
                 f"Degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}."
             )
+        few = f" {self.n_rows} rows are few: more of them may show more." if self.n_rows < FEW_ROWS else ""
+        if promising.r2.mean > LEAST_SHARE:
+            is_sure = promising.r2.mean > promising.r2.deviation
+            finding = f"{does_not} {rows}" if is_sure else "It is uncertain whether anything was found"
+            much = "" if is_sure else ", and the folds differ by as much"
+            highest = f"Of all models compared {promising.name} has the highest R², {promising.r2}{much}"
+            return f"{finding}: {self._scores()}. {highest}.{few}"
         others = [model.name for model in self.choices.models if model.kind not in ("low-degree", "trees")]
         listed = " or ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
         also = f", nor by {listed}," if listed else ""
-        few = f" {self.n_rows} rows are few: more of them may show more." if self.n_rows < FEW_ROWS else ""
         return (
             f"Nothing of degree ≤ {self.choices.highest_tried}{also} was found in these columns: {self._scores()}.{few}"
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.fit.member_names import in_words
 from sparsact.statistics.distinct_rows import distinct_rows
 
 if TYPE_CHECKING:
@@ -316,7 +317,7 @@ class Choices:
     def shares(self) -> str:
         """The models of an ensemble with their weights, the largest first."""
         ranked = sorted(self.weights.items(), key=lambda pair: -pair[1])
-        return ", ".join(f"{100 * weight:.0f} % {name}" for name, weight in ranked if weight >= LEAST_WEIGHT)
+        return ", ".join(f"{100 * weight:.0f} % {in_words(name)}" for name, weight in ranked if weight >= LEAST_WEIGHT)
 
     @property
     def highest_tried(self) -> int:

@@ -50,6 +50,7 @@ INK, GREY, PALE = "#1F2328", "#6E7781", "#D0D7DE"
 COLOURS: Final = (BLUE, VERMILION, GREEN, INK, ORANGE, PURPLE, SKY, GREY)
 PAPER_BLUES: Final = ["#B5D3E7", BLUE, "#002B45"]  # no white: one row shows
 LONGEST_LABEL: Final = 60
+NARROW: Final = 4.7 * 72  # points; three quarters of it are a phone's 330 pixels, where texts of 10 points can be read
 FEW, SOME = 3.0, 60.0  # logarithmic axes that span less than this are labelled at each tick; at 2 and 5
 _NO_XML: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
@@ -124,9 +125,9 @@ def width_for(labels: list[str]) -> float:
     return 5.2 + 0.08 * max((len(shortened(label)) for label in labels), default=0)
 
 
-def shortened(label: str) -> str:
+def shortened(label: str, longest: int = LONGEST_LABEL) -> str:
     """A label that leaves room for the figure; tables keep the whole of it."""
-    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
+    return label if len(label) <= longest else label[: longest - 1] + "…"
 
 
 def list_axis(axes: Axes, labels: list[str]) -> None:
@@ -176,6 +177,7 @@ SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 INHERITED: Final = "stroke-linejoin:round;stroke-linecap:butt;font-family:'DejaVu Sans',Verdana,sans-serif"
 _LONG: Final = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 _NEEDLESS: Final = re.compile(r" ?font-family: [^;]*;|(?<=[:;]) |rotate\(-0 [^)]*\)")
+_WIDTH: Final = re.compile(r'<svg [^>]*\bwidth="([0-9.]+)pt"')
 _REFERENCE: Final = re.compile(r"((?:href=\"|url\()#)([\w-]+)")
 
 
@@ -233,6 +235,12 @@ class Display:
         """The figure for this page: named for screen readers, its ids its own."""
         named = f'<svg role="img" aria-labelledby="{self.name}-title" aria-describedby="{self.name}-caption" '
         return with_own_names(self.svg, self.name).replace("<svg ", named, 1)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether a phone shows the whole of it, a little smaller; wider ones scroll there."""
+        width = _WIDTH.search(self.svg)
+        return width is not None and float(width[1]) <= NARROW
 
     @property
     def numbers(self) -> list[list[object]]:

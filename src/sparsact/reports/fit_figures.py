@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, cycle
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from sparsact.reports.displays import VarianceDisplay
@@ -29,13 +29,14 @@ from sparsact.reports.figure import (
     panel,
     panels,
     rows,
+    scale,
     shortened,
     width_for,
 )
 
 if TYPE_CHECKING:
     from sparsact.fit.scored_table import ScoredTarget
-    from sparsact.fit.scores import Confusion, CVCandidate, FoldScores, Gain
+    from sparsact.fit.scores import Confusion, CVCandidate, FoldScores, Gain, NoiseCeiling
     from sparsact.fit.target_result import TargetResult
 
 
@@ -73,10 +74,7 @@ def error_chart(frame: Frame) -> Axes:
         axes.plot([], [], color=PALE, marker=".", label="other penalties")
     axes.axhline(1, color=GREY, lw=1, ls="--", label="mean (learns nothing)")
     if min(unexplained) < 0.2 and min(frame["unexplained"]) > 0:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        scale(axes, log_x=0, log_y=10)
     axes.set_ylim(top=1.5 * max(1.0, *unexplained) if axes.get_yscale() == "log" else 1.15 * max(1.0, *unexplained))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(min(degree) - 0.4, max(degree) + 0.4)
@@ -84,37 +82,53 @@ def error_chart(frame: Frame) -> Axes:
     return axes
 
 
-def scores_frame(models: Mapping[str, FoldScores]) -> Frame:
-    """Mean, standard deviation and every fold of each model's R2; the last line is the mean of the target."""
+LONGEST_NAME: Final = 36  # characters of a model in a line of the figure
+CEILING, MEAN = "noise", "mean of the target"
+LEAST_LEFT, MOST_LEFT = 1e-6, 10.0  # shares of the variance that are drawn as they are; beyond stand at the edge
+
+
+def scores_frame(source: tuple[Mapping[str, FoldScores], NoiseCeiling | None]) -> Frame:
+    """Mean, standard deviation and every fold of each model's R2; last the mean of the target and the noise ceiling."""
+    models, ceiling = source
+    more = {MEAN: 0.0} | ({} if ceiling is None else {CEILING: ceiling.r2.value})
     columns: Frame = {
-        "model": [*models, "mean"],
-        "mean R2": [*(spread.mean for spread in models.values()), 0.0],
-        "standard deviation": [*(spread.deviation for spread in models.values()), 0.0],
+        "model": [*models, *more],
+        "mean R2": [*(spread.mean for spread in models.values()), *more.values()],
+        "standard deviation": [*(spread.deviation for spread in models.values()), *(0.0 for _ in more)],
     }
     folds = zip(*(spread.folds for spread in models.values()), strict=True)
-    return columns | {f"fold {i + 1}": [*values, 0.0] for i, values in enumerate(folds)}
+    return columns | {f"fold {i + 1}": [*values, *more.values()] for i, values in enumerate(folds)}
 
 
 @chart(
     "scores",
-    "Held-out R² against the baselines",
+    "Held-out error against the baselines",
     scores_frame,
-    "Predicting the mean of the target has R² = 0; the linear model uses each column alone.",
+    "The share of the variance that is left, 1 − R², on a logarithmic axis: further left is better. Dots: folds; "
+    "diamonds: their mean. Predicting the mean of the target leaves 1; the linear model uses each column alone.",
 )
 def scores_chart(frame: Frame) -> Axes:
-    """One line a model: a dot a fold, the mean and its spread."""
-    n = len(frame["model"])
-    axes = panel(6.8, 0.6 + 0.5 * n, x="held-out R² (dots: folds; bar: ± one deviation)")
+    """One line a model, its name above it, so that narrow screens show both; lines for the mean and for noise."""
+    scored = {name: mean for name, mean in zip(frame["model"], frame["mean R2"], strict=True) if name != MEAN}
+    noise = scored.pop(CEILING, None)
+    axes = panel(4.4, 1.1 + 0.52 * len(scored), x="error / variance, 1 − R² (held-out rows)", y="model", grid="x")
     folds = [values for name, values in frame.items() if name.startswith("fold ")]
-    colours = [BLUE, *(colour for _, colour in zip(range(n - 2), cycle((VERMILION, GREEN)), strict=False)), GREY]
-    for place, colour in enumerate(colours):
-        mean, deviation = frame["mean R2"][place], frame["standard deviation"][place]
-        axes.scatter([values[place] for values in folds], [place] * len(folds), s=26, color=colour, alpha=0.35, lw=0)
-        axes.errorbar(mean, place, xerr=deviation, fmt="D", ms=6, color=colour, capsize=4, lw=1.6)
-        axes.annotate(f"{mean:.3f}", (mean, place), (0, 8), textcoords="offset points", ha="center", color=INK)
-    axes.axvline(0, color=GREY, lw=1, ls="--", zorder=0, ymax=0.84 / n)
-    axes.margins(x=0.08)
-    list_axis(axes, list(frame["model"]))
+    for place, (name, mean) in enumerate(scored.items()):
+        colour = BLUE if place == 0 else GREY if name.startswith("boosted trees") else GREEN
+        left = np.clip(1 - np.array([values[place] for values in folds]), LEAST_LEFT, MOST_LEFT)
+        axes.scatter(left, [place] * len(left), s=22, color=colour, alpha=0.35, lw=0)
+        axes.scatter(np.clip(1 - mean, LEAST_LEFT, MOST_LEFT), place, s=40, color=colour, marker="D", zorder=3)
+        label = f"{shortened(name, LONGEST_NAME)}   R² {mean:.3f}"
+        weight = "bold" if place == 0 else "normal"
+        axes.text(0.0, place - 0.24, label, transform=axes.get_yaxis_transform(), color=colour, weight=weight)
+    axes.axvline(1, color=GREY, lw=1, ls="--", zorder=0, label=f"{MEAN}, R² 0")
+    if noise is not None:
+        left = max(1 - noise, LEAST_LEFT)
+        axes.axvline(left, color=VERMILION, lw=1.4, ls="--", zorder=0, label=f"{CEILING}, R² {noise:.3f}")
+    axes.set(yticks=[], ylim=(len(scored) - 0.5, -0.75))
+    axes.spines["left"].set_visible(False)
+    scale(axes, log_x=10, log_y=0)
+    legend_above(axes)
     return axes
 
 
@@ -206,7 +220,9 @@ def confusion_chart(frame: Frame) -> Axes:
 
 
 class_scores_chart = replace(
-    scores_chart, caption="Of the classes' indicators. Predicting the frequencies of the classes has R² = 0."
+    scores_chart,
+    caption="Of the classes' indicators, on a logarithmic axis: further left is better. Dots: folds; diamonds: their "
+    "mean. Predicting the frequencies of the classes leaves 1.",
 )
 
 

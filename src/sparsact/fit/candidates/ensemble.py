@@ -112,7 +112,7 @@ def with_deviations(ensemble: CubeEnsemble, process: CubeGPRegressor) -> CubeEns
 class EnsembleCandidate(ProcessCandidate):
     """The weighted mean of all other models; a Gaussian process, too, has a spectrum of all coefficients."""
 
-    kind, name, rank, takes_weights = "ensemble", "an ensemble of models", 6, False
+    kind, name, rank, takes_weights = "ensemble", "an ensemble of models", 4, False
     handicap = 1.01
     needs = ("sparse", "lasso", "gp", "trees")
     alone = ("sparse", "lasso", "latent", "network")  # members besides all processes and trees

@@ -169,7 +169,7 @@ class PosteriorDetails(Details):
 class ProcessCandidate(CandidateKind):
     """Gaussian processes: the best kernel's competes, and all are members of an ensemble."""
 
-    kind, name, rank, takes_weights, searches_bits = "gp", "a Gaussian process", 4, True, True
+    kind, name, rank, takes_weights, searches_bits = "gp", "a Gaussian process", 3, True, True
     handicap = 1.1  # a kernel is the best of four
     terms_of = (
         "The effects are posterior means, with 95 % posterior intervals; weak effects lean on the prior, "

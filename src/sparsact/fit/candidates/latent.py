@@ -16,15 +16,17 @@ from sparsact.fit.candidates.gp import gp_terms
 from sparsact.fit.explain import constant, influences
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.reading import has_long_tail
 from sparsact.fit.target_result import TargetResult
 from sparsact.learners import LatentRegressor
+from sparsact.learners.latent.selection import MOST_MONOMIALS
 from sparsact.learners.latent.targets import pinned, sides
 from sparsact.reports.chapter import Chapter
 from sparsact.statistics.row_sample import RowSample
 
 SAME: Final = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too
+MANY_SITES: Final = 20  # beyond, no ensemble with interactions of all sizes competes for bits
+PRODUCTS: Final = 4e9  # rows times squared columns, up to which a sigmoid is tried by itself: half a minute
 ROWS_SHOWN: Final = 2_000
 TERMS: Final = 200
 
@@ -77,22 +79,31 @@ class LatentDetails(Details):
         return Chapter("latent", title, f"The model is a {self.summary}.", (figure,), wide=("latent",))
 
 
-def is_wanted(table: Table, options: FitOptions, sample: RowSample) -> bool:
-    """Whether a bound or a link was requested, or rows are pinned at a bound or have a long tail."""
+def link_to_try(run: FitRun) -> str:
+    """The link of measurement models that compete; empty where none do.
+
+    That which was requested, the logarithm where it fits better, none but bounds where rows are pinned there, and a
+    sigmoid on many sites, whose many small effects saturate together.
+    """
+    table, options = run.table, run.options
     if options.model != "auto":
-        return options.model == "latent"
+        return options.link if options.model == "latent" else ""
     if options.asks_for_measurement and not is_possible(table):
         raise ValueError(
             "link and censor need one target of numbers and columns of bits, and this table has others; leave them "
             "out, or name one target and columns of two values."
         )
     if options.asks_for_measurement or options.given or options.weighted or not is_possible(table):
-        return options.asks_for_measurement
-    _, y, folds = sample.rows()
+        return options.link if options.asks_for_measurement else ""
+    if any(run.gains_of_logarithms):
+        return "log"
+    X, y, folds = run.sample.rows()
     bounds = pinned(y, np.ones(len(y))) if options.censor == "auto" else (None, None)
     between = sides(y, bounds) == 0
-    is_pinned = not between.all() and all(between[folds != fold].any() for fold in range(options.folds))
-    return is_pinned or has_long_tail(y)
+    if not between.all() and all(between[folds != fold].any() for fold in range(options.folds)):
+        return options.link
+    is_quick = X.shape[1] < MOST_MONOMIALS and len(X) * X.shape[1] ** 2 <= PRODUCTS
+    return "sigmoid" if len(table.encoding.sites) > MANY_SITES and is_quick else ""
 
 
 def is_possible(table: Table) -> bool:
@@ -124,7 +135,7 @@ def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[
     return tuple(notes)
 
 
-def fitted_latent(run: FitRun, regressor: type[LatentRegressor]) -> Fit:
+def fitted_latent(run: FitRun, regressor: type[LatentRegressor], link: str) -> Fit:
     """A measurement model of every row, or of a sample of many, and how such models predict the folds left out.
 
     The latent is a polynomial or, of few rows and columns, the better of it and a Gaussian process.
@@ -132,11 +143,10 @@ def fitted_latent(run: FitRun, regressor: type[LatentRegressor]) -> Fit:
     options, (X, y, folds) = run.options, run.sample.at_most(CandidateKind.most_rows)
     X = X.astype(bool)  # bits, even where all are 1
     bounded = _within(y, options.censor) if isinstance(options.censor, tuple) else y
-    by_tail = options.model == "auto" and not options.asks_for_measurement and has_long_tail(y)
-    few = not by_tail and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
+    few = (link != "log" or options.link == link) and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
     kinds = ("low-degree", "gp") if few else ("low-degree",)
     settings: dict[str, Any] = {
-        "link": "log" if by_tail else options.link,
+        "link": link,
         "censoring": options.bounds,
         "domain": "cube",
         "random_state": options.random_state,
@@ -194,7 +204,7 @@ def latent_targets(
 class MeasurementCandidate(CandidateKind):
     """Measurement models."""
 
-    kind, name, rank = "latent", "a measurement model", 3
+    kind, name, rank = "latent", "a measurement model", 2
     terms_of = (
         "The effects act on the latent, which a floor, a ceiling or a curve of the measurement does not bend, "
         "with their 95 % intervals."
@@ -213,8 +223,9 @@ class MeasurementCandidate(CandidateKind):
         return facts.options.asks_for_measurement or is_possible(facts.table)
 
     def fit(self, run: FitRun) -> Fit | str:
-        """A model, unless neither a bound nor a long tail is seen or described."""
-        return fitted_latent(run, self.regressor) if is_wanted(run.table, run.options, run.sample) else ""
+        """A model, where :func:`link_to_try` names a link."""
+        link = link_to_try(run)
+        return fitted_latent(run, self.regressor, link) if link else ""
 
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
         """The terms of the latent, and its curve."""

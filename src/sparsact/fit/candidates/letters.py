@@ -148,7 +148,7 @@ def terms_of_letters(found: Anova, sites: Sites, n_terms: int) -> tuple[Term, ..
 class LettersCandidate(CandidateKind):
     """Sites with letters."""
 
-    kind, name, rank = "letters", "a model of letters", 5
+    kind, name, rank, has_intervals = "letters", "a model of letters", 6, False
 
     def refusal(self, facts: Facts) -> str:
         """Other columns are refused, and groups."""

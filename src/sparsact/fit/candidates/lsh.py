@@ -181,7 +181,7 @@ class TableScores(HeldOutScores):
 class LSHCandidate(CandidateKind):
     """Hash tables (LSH)."""
 
-    kind, name, rank, takes_targets = "lsh", "hash tables (LSH)", 7, True
+    kind, name, rank, takes_targets, has_intervals = "lsh", "hash tables (LSH)", 7, True, False
     most_rows: int = MAX_SAMPLE
 
     def refusal(self, facts: Facts) -> str:

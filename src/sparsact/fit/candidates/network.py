@@ -161,7 +161,8 @@ def _estimator(table: Table, options: FitOptions, max_active: int, **changed: in
 class NetworkCandidate(CandidateKind):
     """Sparsely activated networks."""
 
-    kind, name, rank, searches_bits = "network", "a sparsely activated network", 8, True
+    kind, name, rank = "network", "a sparsely activated network", 8
+    searches_bits, has_intervals = True, False
     most_rows: int = MOST_ROWS
     rows_of_look: int = ROWS_OF_LOOK
     active: tuple[int, ...] = ACTIVE

@@ -1,0 +1,75 @@
+"""The sentence that says why a model was chosen is the rule that has chosen it."""
+
+import numpy as np
+import pytest
+
+from sparsact.fit.candidate import Fit
+from sparsact.fit.candidates import candidates
+from sparsact.fit.choose import select_model
+from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.scores import CVCandidate, FoldScores, Selected
+
+FOLDS = np.repeat(np.arange(5), 50)
+Y = np.random.default_rng(0).normal(size=(250, 1))
+SPREAD = np.array([1.0, 1.3, 0.7, 1.1, 0.9])  # of errors over the folds
+
+
+def scored(*errors):
+    """Held-out scores whose root mean squared errors are these."""
+    signs = np.where(np.arange(250) % 2, 1.0, -1.0)[:, None]
+    return HeldOutScores(Y, Y + signs * np.array(errors)[FOLDS, None], FOLDS)
+
+
+def chosen(asked="auto", **errors):
+    """The choice among kinds with errors by fold, the first that of degree 1."""
+    found = {kind.replace("_", "-"): Fit(None, scored(*each)) for kind, each in errors.items()}
+    linear = found["low-degree"].held_out
+    candidate = CVCandidate(1, 0.0, linear.mean_r2, linear.rmse()[0], (FoldScores(linear.mean_r2.folds),))
+    return select_model(Selected(1, 0.0, (candidate,)), found, "", asked)
+
+
+def test_the_best_is_called_the_best():
+    choices = chosen(low_degree=2 * SPREAD, sparse=SPREAD)
+    assert choices.kind == "sparse"
+    assert choices.reason.startswith("it predicts held-out rows best: held-out R² ")
+    assert choices.reason.endswith(" of degree 1 (linear), on the same 5 folds")
+
+
+def test_the_simplest_within_a_standard_error_is_called_so():
+    """By hand: squared errors of 1, 1.69, .49, 1.21, .81 against all 1: their mean, 1.04, is .04 above."""
+    choices = chosen(low_degree=SPREAD, sparse=np.ones(5))
+    assert choices.kind == "low-degree"
+    assert choices.reason.startswith("it is the simplest model within a standard error of the best: held-out R")
+    rmse = np.sqrt(1.04)
+    assert np.sqrt(np.mean(SPREAD**2)) == pytest.approx(rmse)
+    told = choices.reason.partition("RMSE ")[2]
+    assert not told or told.startswith(f"{rmse:.4g} against 1 of a sparse polynomial")
+
+
+def test_factors_that_decide_are_told():
+    """A process 3 % ahead in each fold would be best, if its errors did not count 1.1 times."""
+    choices = chosen(low_degree=SPREAD, gp=np.sqrt(0.97) * SPREAD)
+    assert choices.kind == "low-degree"
+    assert "within a standard error of the best, where errors of a Gaussian process count 1.1 times" in choices.reason
+
+
+def test_of_equals_the_one_with_intervals_is_chosen():
+    """A lasso has none; a process is taken before it, unless the lasso is ahead for certain."""
+    choices = chosen(low_degree=3 * SPREAD, lasso=SPREAD, gp=0.95 * SPREAD[::-1])
+    assert (choices.kind, candidates()["gp"].has_intervals) == ("gp", True)
+    ahead = chosen(low_degree=3 * SPREAD, lasso=0.5 * SPREAD, gp=SPREAD)
+    assert (ahead.kind, candidates()["lasso"].has_intervals) == ("lasso", False)
+    assert ahead.reason.startswith(
+        "it predicts held-out rows best, and none with intervals of its effects is as good: "
+    )
+
+
+def test_boosted_trees_that_are_ahead_are_not_passed_over_in_silence():
+    choices = chosen(low_degree=2 * SPREAD, sparse=SPREAD, trees=0.5 * SPREAD)
+    assert choices.reason.startswith("it predicts held-out rows best but for boosted trees, which name no effects: ")
+
+
+def test_kinds_with_intervals_come_first():
+    ranked = sorted((each for each in candidates().values() if each.rank is not None), key=lambda each: each.rank)
+    with_intervals = [each.has_intervals for each in ranked]
+    assert with_intervals == sorted(with_intervals, reverse=True)
