@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from itertools import accumulate
 from pathlib import Path
@@ -295,6 +296,28 @@ def resolve(wanted: Sequence[str], names: Sequence[str], role: str) -> list[str]
             raise ValueError(f"no {role} {name!r} in the table{did_you_mean(name, names)}")
         found |= dict.fromkeys(members)
     return list(found)
+
+
+def resolve_patterns(wanted: Sequence[str], names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Columns that names, lists of names with commas, and patterns stand for, and the columns that are named in full.
+
+    >>> resolve_patterns(["a,b?", "b2"], ["a", "b1", "b2"])
+    (['a', 'b1', 'b2'], ['a', 'b2'])
+    """
+    found: dict[str, bool] = {}
+    for name in wanted:
+        members = [column for column in names if column == name or _is_member(column, name)]
+        pieces = [piece.strip() for piece in name.split(",")]
+        if not members and len(pieces) > 1:
+            some, full = resolve_patterns([piece for piece in pieces if piece], names)
+        elif not members and has_magic(name):
+            some, full = [column for column in names if fnmatchcase(column, name)], []
+            if not some:
+                raise ValueError(f"no column matches {name!r}{did_you_mean(name, names)}")
+        else:
+            some = full = resolve([name], names, "column")
+        found |= {column: column in full or found.get(column, False) for column in some}
+    return list(found), [column for column, is_named in found.items() if is_named]
 
 
 def _is_member(column: str, array: str) -> bool:

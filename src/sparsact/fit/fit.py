@@ -21,11 +21,12 @@ from sparsact.fit.choose import kinds_to_try, select_model
 from sparsact.fit.explain import confusion, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums
 from sparsact.fit.forecast import forecast
+from sparsact.fit.leaks import leaks
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
-from sparsact.fit.scores import FoldScores, LowDegreeInfo, Selected, noise_ceiling
+from sparsact.fit.scores import Choices, FoldScores, LowDegreeInfo, Selected, noise_ceiling
 from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
 from sparsact.passes.progress import StageProgress, Stages
@@ -53,7 +54,7 @@ class FitSteps:
         choices = select_model(selected, run.fits, reason, options.model)
         kind = candidates()[choices.kind]
         with self.stages.stage("summing up"):
-            encoding, (_, y, _) = self._with_notes(sums), sums.sample.rows()
+            encoding, (_, y, _) = self._with_notes(sums, choices), sums.sample.rows()
             fit = kind.finished(run.fits[kind.kind], run)
             model, details = fit.model, Details()
             n_predicted = min(MAX_HELD_OUT, len(fit.held_out.folds))
@@ -93,13 +94,16 @@ class FitSteps:
             details=details,
         )
 
-    def _with_notes(self, sums: FoldSums) -> Encoding:
+    def _with_notes(self, sums: FoldSums, choices: Choices) -> Encoding:
         """The encoding with notes on what the rows show, unless they are of another table."""
         encoding, (X, y, _) = self.table.encoding, sums.sample.rows()
         first: list[str] = []
         if self.options.encoding is None:
             design = sums.design.design(np.empty((0, 0)))
             first = warnings(encoding, X, y) + design_notes(encoding, design, X if sums.sample.is_complete else None)
+            if encoding.real and not self._is_classes and self.options.explain:
+                others = [model.r2.mean for model in choices.models if model.kind != "trees"]
+                first += leaks(encoding, sums.sample, max(others))
         last = pinned_notes(self.table, self.options, sums.sample)
         return replace(encoding, notes=tuple(dict.fromkeys((*first, *encoding.notes, *last))))
 

@@ -1,0 +1,96 @@
+"""Rows of a table that are learned from: complete ones, of positive weight, of a part of a split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import ClassVar, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparsact.datasets.cell_values import numbers
+from sparsact.datasets.readers import Source
+from sparsact.datasets.table_files import Parts
+
+BATCH_ROWS: Final = 1 << 16  # of a pass that counts
+Rule = Callable[[pa.RecordBatch], pa.Array]  # whether each row is kept, by the columns that are needed
+
+
+@dataclass(frozen=True)
+class ChosenRows(Source):
+    """The rows of another source that a rule keeps."""
+
+    source: Source = field(kw_only=True)
+    needed: tuple[str, ...] = field(kw_only=True)
+    rule: Rule = field(kw_only=True)
+    counted: ClassVar[str] = "of the rows that are left: "
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Chosen rows in the order of the file; no batch is empty."""
+        for batch in self.source.batches(list(dict.fromkeys([*columns, *self.needed])), batch_rows):
+            kept = batch.filter(self.rule(batch.select(list(self.needed)))).select(list(columns))
+            if kept.num_rows:
+                yield kept
+
+
+def chosen_rows(parts: Parts, needed: Sequence[str], rule: Rule) -> Parts:
+    """The rows that a rule keeps, by the columns that it needs."""
+    sources = tuple(
+        ChosenRows(source.path, source.columns, None, source.first_row, source=source, needed=tuple(needed), rule=rule)
+        for source in parts.sources
+    )
+    return replace(parts, sources=sources, lengths=[None] * len(sources))
+
+
+def _complete(rows: pa.RecordBatch) -> pa.Array:
+    return pc.invert(reduce(pc.or_, (column.is_null(nan_is_null=True) for column in rows.columns)))
+
+
+def _not_zero(rows: pa.RecordBatch) -> pa.Array:
+    return pa.array(numbers(rows.columns[0], rows.schema.names[0], 0) != 0)
+
+
+def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = ()) -> tuple[Parts, str]:
+    """The rows that lack none of the columns, and a note that says how many were left out (empty if none was).
+
+    If one of several targets lacks values, the note says how the others keep their rows.
+
+    The table is read once, to count them.
+    """
+    n_rows = n_complete = 0
+    lacking = dict.fromkeys(needed, 0)
+    for batch in parts.batches(needed, BATCH_ROWS):
+        missing = {name: batch.columns.column(name).is_null(nan_is_null=True) for name in needed}
+        for name, of_column in missing.items():
+            lacking[name] += of_column.true_count
+        n_rows += len(batch)
+        n_complete += len(batch) - reduce(pc.or_, missing.values()).true_count
+    if n_complete == n_rows:
+        return parts, ""
+    worst = sorted((name for name in lacking if lacking[name]), key=lambda name: -lacking[name])
+    counts = ", ".join(f"{name} ({lacking[name]:,})" for name in worst[:5]) + ", ..." * (len(worst) > 5)
+    if not n_complete:
+        remedy = f"leave the column out that lacks most: --ignore {worst[0]}"
+        raise ValueError(f"every row lacks a value of some column: {counts} of {n_rows:,}; {remedy}.")
+    note = f"left out, since a value is missing: {n_rows - n_complete:,} of {n_rows:,} rows, which lack {counts}."
+    if len(targets) > 1 and any(lacking[name] for name in targets):
+        note += " They are left out for every target; fitted one at a time, each target keeps the rows that have it."
+    return chosen_rows(parts, needed, _complete), note
+
+
+def weighted_rows(parts: Parts, name: str) -> tuple[Parts, str]:
+    """The rows whose weight is not 0, and a note that says how many were left out (empty if none was).
+
+    The table is read once, to count them.
+    """
+    n_rows = n_zero = 0
+    for batch in parts.batches([name], BATCH_ROWS):
+        with batch:
+            n_zero += int((numbers(batch.columns.column(name), name, batch.row) == 0).sum())
+        n_rows += len(batch)
+    if n_zero == n_rows:
+        raise ValueError(f"column {name!r} is 0 in every row, so that no row has a weight; leave weights out.")
+    note = f"left out, since their weight {name} is 0: {n_zero:,} of {n_rows:,} rows."
+    return (chosen_rows(parts, [name], _not_zero), note) if n_zero else (parts, "")
