@@ -90,7 +90,7 @@ def weighted_rows(parts: Parts, name: str) -> tuple[Parts, str]:
         with batch:
             n_zero += int((numbers(batch.columns.column(name), name, batch.row) == 0).sum())
         n_rows += len(batch)
-    if n_zero == n_rows:
+    if n_rows and n_zero == n_rows:
         raise ValueError(f"column {name!r} is 0 in every row, so that no row has a weight; leave weights out.")
     note = f"left out, since their weight {name} is 0: {n_zero:,} of {n_rows:,} rows."
     return (chosen_rows(parts, [name], _not_zero), note) if n_zero else (parts, "")

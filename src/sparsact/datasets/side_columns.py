@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from shlex import quote
 from typing import Final
 
@@ -64,45 +65,31 @@ AMOUNTS: Final = (REPEATS, COUNTS, DEVIATIONS, VARIANCES)
 
 
 def name_words(name: str) -> Words:
-    """Words and numbers of a name, in small letters.
-
-    >>> name_words("n_reads"), name_words("StdDev2")
-    (('n', 'reads'), ('std', 'dev', '2'))
-    """
+    """Words and numbers of a name, in small letters: ``("std", "dev", "2")`` of ``StdDev_2``."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).casefold()
     return tuple(re.findall(r"[^\W\d_]+|\d+", apart))
 
 
-def is_measured(survey: ColumnSurvey, n_rows: int) -> bool:
-    """Whether a column of numbers has more different values than the levels of a design."""
-    n_values, sums = len(survey.values), survey.number_sums
-    many = survey.full or (2 * n_values > n_rows and n_values > FEW_TEXTS)
-    return many and not survey.width and sums is not None and not sums.is_row_number  # strings of bits have a width
-
-
 @dataclass(frozen=True)
 class SideColumns:
-    """What the columns of a table look like that are no predictors: a name decides nothing by itself.
+    """What columns look like that are no predictors, by their names and values; a name alone decides nothing."""
 
-    ``covariates`` says whether numbers were measured that are neither counts, nor errors, nor, by the first word of
-    their name, another target.
-    """
-
+    surveys: Sequence[ColumnSurvey]
+    targets: Sequence[str]
     n_rows: int
-    targets: Sequence[Words]
-    columns: Sequence[Words]
-    covariates: bool
 
-    @classmethod
-    def of(cls, surveys: Sequence[ColumnSurvey], target_names: Sequence[str], n_rows: int) -> SideColumns:
-        """Those of a table."""
-        targets, columns = [list(map(name_words, names)) for names in (target_names, [one.name for one in surveys])]
-        others = [
-            words[:1] not in [target[:1] for target in targets] and not any(role.parted(words)[0] for role in AMOUNTS)
-            for words in columns
-        ]
-        measured = (is_other and is_measured(one, n_rows) for is_other, one in zip(others, surveys, strict=True))
-        return cls(n_rows, targets, columns, any(measured))
+    def is_measured(self, survey: ColumnSurvey) -> bool:
+        """Whether a column of numbers has more different values than the levels of a design."""
+        n_values, sums = len(survey.values), survey.number_sums
+        many = survey.full or (2 * n_values > self.n_rows and n_values > FEW_TEXTS)
+        return many and not survey.width and sums is not None and not sums.is_row_number  # strings of bits have a width
+
+    @cached_property
+    def covariates(self) -> bool:
+        """Whether numbers were measured beside counts, errors, and other targets: columns that begin as a target."""
+        of_targets = [name_words(target)[:1] for target in self.targets]
+        others = ((one, words) for one in self.surveys if (words := name_words(one.name))[:1] not in of_targets)
+        return any(self.is_measured(one) and not any(role.parted(own)[0] for role in AMOUNTS) for one, own in others)
 
     def role(self, survey: ColumnSurvey) -> tuple[Role, bool] | None:
         """The role of a column, and whether it is sure; None of a predictor."""
@@ -118,10 +105,9 @@ class SideColumns:
 
     def _groups(self, survey: ColumnSurvey, words: Words) -> tuple[Role, bool] | None:
         """Groups have labels, or whole numbers, that rows share; numbers from 0 or 1 on are hardly amounts."""
-        values, sums = survey.values, survey.number_sums
-        span = 0 if sums is None else int(sums.high - sums.low) + 1
+        values, sums, sure = survey.values, survey.number_sums, GROUPS.is_sure(words)
+        span = 0.0 if sums is None else sums.high - sums.low + 1
         n_values = span if survey.full else len(values)
-        sure = GROUPS.is_sure(words)
         if sure is None or not 2 <= n_values <= self.n_rows / 2 or not (sums is None or sums.is_whole):
             return None
         by_label = all(re.search("[0-9]", one) for one in values) if sums is None else sums.low in (0, 1)
@@ -134,55 +120,46 @@ class SideColumns:
             return None
         if REPEATS.is_sure(words) and sums.is_whole:
             return REPEATS, True
-        measured = is_measured(survey, self.n_rows)
         for role in AMOUNTS[1:] if len(survey.values) > 2 else ():
             own, rest = role.parted(words)
-            sure = bool(role.is_sure(own, covariates=self.covariates)) and measured
+            sure = bool(role.is_sure(own, covariates=self.covariates)) and self.is_measured(survey)
             if role is COUNTS and own and sums.is_whole and not (rest and own == ("count",)):
                 return role, sure
-            if role is not COUNTS and own and rest and any({*rest} <= {*target} for target in self.targets):
-                return role, True
-            if (
-                role is not COUNTS and own and (not rest or rest in self.columns)
-            ):  # the error of a predictor: no sure one
-                return role, sure and not rest and not sums.is_whole
+            if role is not COUNTS and rest != words and rest:
+                of_target = any({*rest} <= {*name_words(target)} for target in self.targets)
+                of_other = rest in [name_words(one.name) for one in self.surveys]
+                return (role, of_target) if of_target or of_other else None
+            if role is not COUNTS and own:
+                return role, sure and not sums.is_whole
         return None
 
 
 def without_side_columns(
-    surveys: Sequence[ColumnSurvey],
-    targets: Sequence[str],
-    n_rows: int,
-    *,
-    named: Container[str],
-    strict: bool,
-    weighted: bool,
+    sides: SideColumns, named: Container[str], *, strict: bool, weighted: bool
 ) -> tuple[list[ColumnSurvey], list[str]]:
     """The columns to learn from, and sentences on those that look as if they were no predictors.
 
     Columns that are ``named`` stay, and all where none would be left. ``strict`` refuses what would be left out;
     ``weighted`` says whether rows may have weights, as rows of classes may not.
     """
-    sides, kinds = SideColumns.of(surveys, targets, n_rows), dict[tuple[Role, bool], list[str]]()
-    for survey in surveys:
+    kinds: dict[tuple[Role, bool], list[str]] = {}
+    for survey in sides.surveys:
         if survey.name not in named and (found := sides.role(survey)) is not None:
             kinds.setdefault(found, []).append(survey.name)
     gone = {name for (_, is_sure), names in kinds.items() for name in names if is_sure}
-    if len(gone) == len(surveys):
-        gone = set()
+    gone = gone if len(gone) < len(sides.surveys) else set()
     notes = []
     for (role, _), (first, *more) in kinds.items():
         option = f"--{role.option} {quote(first)}" if weighted or role in (SPLIT, GROUPS) else ""
-        ignored = f"leave it out with --ignore {quote(first)}"
+        ignored, names = f"leave it out with --ignore {quote(first)}", listed([first, *more])
         remedy = f"name it with {option}, or {ignored}" if option else ignored
-        names = listed([first, *more])
-        if strict and first in gone:
-            raise UnfitError(first, f" looks like {role.looks}", remedy)
-        if first in gone:
-            use = f"use {'one' if more else 'it'} with {option}, or " if option else ""
-            looks = "they look" if more else "it looks"
-            back = f"learn from it with --columns {quote(f'*,{first}')}"
-            notes.append(f"left out, since {looks} like {role.looks}: {names}; {use}{back}.")
-        else:
+        if first not in gone:
             notes.append(f"warning: learned from, but by the name perhaps {role.looks}: {names}; if so, {remedy}.")
-    return [survey for survey in surveys if survey.name not in gone], notes
+            continue
+        if strict:
+            raise UnfitError(first, f" looks like {role.looks}", remedy)
+        use = f"use {'one' if more else 'it'} with {option}, or " if option else ""
+        looks = "they look" if more else "it looks"
+        back = f"learn from it with --columns {quote(f'*,{first}')}"
+        notes.append(f"left out, since {looks} like {role.looks}: {names}; {use}{back}.")
+    return [survey for survey in sides.surveys if survey.name not in gone], notes

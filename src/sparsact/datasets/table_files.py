@@ -304,20 +304,17 @@ def resolve_patterns(wanted: Sequence[str], names: Sequence[str]) -> tuple[list[
     >>> resolve_patterns(["a,b?", "b2"], ["a", "b1", "b2"])
     (['a', 'b1', 'b2'], ['a', 'b2'])
     """
-    found: dict[str, bool] = {}
+    found: dict[str, None] = {}
+    in_full: dict[str, None] = {}
     for name in wanted:
-        members = [column for column in names if column == name or _is_member(column, name)]
-        pieces = [piece.strip() for piece in name.split(",")]
-        if not members and len(pieces) > 1:
-            some, full = resolve_patterns([piece for piece in pieces if piece], names)
-        elif not members and has_magic(name):
-            some, full = [column for column in names if fnmatchcase(column, name)], []
-            if not some:
-                raise ValueError(f"no column matches {name!r}{did_you_mean(name, names)}")
-        else:
-            some = full = resolve([name], names, "column")
-        found |= {column: column in full or found.get(column, False) for column in some}
-    return list(found), [column for column, is_named in found.items() if is_named]
+        pieces = [] if name in names else [piece for piece in map(str.strip, name.split(",")) if piece]
+        for piece in pieces or [name]:
+            some = [column for column in names if piece not in names and fnmatchcase(column, piece)]
+            if not (some and has_magic(piece)):
+                some = resolve([piece], names, "column")
+                in_full |= dict.fromkeys(some)
+            found |= dict.fromkeys(some)
+    return list(found), list(in_full)
 
 
 def _is_member(column: str, array: str) -> bool:

@@ -14,7 +14,7 @@ from sparsact.datasets.column_survey import MAX_CATEGORIES, ColumnSurvey, Identi
 from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real
 from sparsact.datasets.repeated_columns import aliases, column_notes, without_constants
 from sparsact.datasets.sequences import slip
-from sparsact.datasets.side_columns import without_side_columns
+from sparsact.datasets.side_columns import SideColumns, without_side_columns
 from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_files import Data, Parts, PlacedRows, did_you_mean, resolve, resolve_patterns
 from sparsact.datasets.targets import TargetSurvey
@@ -68,7 +68,7 @@ class TableSurvey:
         many columns is read in batches of fewer rows than asked for.
         """
         targets = resolve([target] if isinstance(target, str) else target, parts.names, "target")
-        named: Sequence[str] = ()
+        in_full: Sequence[str] = ()
         if encoding is not None:
             if tuple(targets) != encoding.target_names:
                 named = ", ".join(encoding.target_names)
@@ -80,7 +80,7 @@ class TableSurvey:
             task = "regression" if isinstance(encoding.targets[0], Real) else "classification"
         else:
             others = {*targets, *resolve_patterns(ignore, parts.names)[0]}
-            chosen, named = (parts.names, ()) if columns is None else resolve_patterns(columns, parts.names)
+            chosen, in_full = (parts.names, ()) if columns is None else resolve_patterns(columns, parts.names)
             features = [name for name in chosen if name not in others]
         if not features:
             raise ValueError(
@@ -93,7 +93,7 @@ class TableSurvey:
         ]
         answers = [TargetSurvey(name, task) for name in targets]
         most = min(batch_rows, max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets)))))
-        return cls(parts, surveys, answers, most, strict, frozenset(named), given=encoding)
+        return cls(parts, surveys, answers, most, strict, frozenset(in_full), given=encoding)
 
     @property
     def everything(self) -> list[ColumnSurvey | TargetSurvey]:
@@ -124,14 +124,9 @@ class TableSurvey:
             for answer in self.answers:
                 answer.column()  # refuses a constant
             return self.given
-        surveys, notes = without_side_columns(
-            self.surveys,
-            [answer.name for answer in self.answers],
-            self.n_rows,
-            named=self.named,
-            strict=self.strict,
-            weighted=bool(self.answers[0].numeric),
-        )
+        sides = SideColumns(self.surveys, [answer.name for answer in self.answers], self.n_rows)
+        weighted = bool(self.answers[0].numeric)
+        surveys, notes = without_side_columns(sides, self.named, strict=self.strict, weighted=weighted)
         found = replace(self, surveys=surveys)._decide()
         return replace(found, notes=(*notes, *found.notes))
 

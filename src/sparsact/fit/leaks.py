@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Real
@@ -34,26 +35,24 @@ def leaks(encoding: Encoding, sample: RowSample, best: float) -> list[str]:
     if best > FAILS or y.ndim > 1 or len(y) < LEAST_ROWS or not 0 < held.sum() < len(y) or not np.ptp(y[held]):
         return []
 
-    def trees(columns: list[int]) -> tuple[Any, float]:
-        (found,) = boosted(X[~held][:, columns], y[~held, None], LEAVES, N_TREES, 0)
-        return found, 1 - float(np.mean((found.predict(X[held][:, columns]) - y[held]) ** 2) / y[held].var())
+    def left(model: Any, rows: NDArray[Any]) -> float:
+        return float(np.mean((model.predict(rows) - y[held]) ** 2) / y[held].var())
 
-    everything = list(range(X.shape[1]))
-    found, with_it = trees(everything)
-    if with_it <= NEARLY_ALL:
+    def trees(columns: list[int]) -> Any:
+        return boosted(X[~held][:, columns], y[~held, None], LEAVES, N_TREES, 0)[0]
+
+    model = trees(everything := list(range(X.shape[1])))
+    if (of_all := left(model, X[held])) >= 1 - NEARLY_ALL:
         return []
-    numbers = [column.name for column in encoding.columns if isinstance(column, Real)]
-    places = [encoding.feature_names.index(name) for name in numbers]
-    order = np.random.default_rng(0).permutation(int(held.sum()))
-    losses = []
-    for place in places:
-        mixed = X[held]
+    losses, order = {}, np.random.default_rng(0).permutation(int(held.sum()))
+    for column in (column for column in encoding.columns if isinstance(column, Real)):
+        place, mixed = encoding.feature_names.index(column.name), X[held]
         mixed[:, place] = mixed[order, place]
-        losses.append(float(np.mean((found.predict(mixed) - y[held]) ** 2)))
-    worst = int(np.argmax(losses))
-    others = [place for place in everything if place != places[worst]]
-    without = trees(others)[1] if others else 0.0
-    if without > FAILS:
+        losses[place] = left(model, mixed)
+    worst = max(losses, key=losses.__getitem__)
+    others = [place for place in everything if place != worst]
+    of_others = left(trees(others), X[held][:, others]) if others else 1.0
+    if of_others < 1 - FAILS:
         return []
-    target = encoding.target_names[0]
-    return [LEAK.format(target=target, name=numbers[worst], with_it=with_it, without=without)]
+    names = {"target": encoding.target_names[0], "name": encoding.feature_names[worst]}
+    return [LEAK.format(**names, with_it=1 - of_all, without=1 - of_others)]

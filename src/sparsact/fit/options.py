@@ -102,7 +102,7 @@ class FitOptions:
         if about := set(self.row_columns) & set(self.target):
             raise ValueError(f"column {about.pop()!r} is a target; {', '.join(ROW_OPTIONS)} need other columns.")
         if len(of_precision := [name for name in POWERS if getattr(self, name) is not None]) > 1:
-            raise ValueError(f"{' and '.join(of_precision)} all say how precise rows are; give one of them.")
+            raise ValueError(f"{' and '.join(of_precision)} say how precise rows are; give one of them.")
         if self.weighted and self.model not in ("auto", "low-degree", "gp"):
             raise ValueError(
                 f"model {self.model} takes no weights of rows; choose low-degree or gp, or leave them out."

@@ -137,7 +137,7 @@ def _floor(parts: Parts, name: str) -> dict[str, Any]:
         others = np.concatenate([others, values[values != 0][: MOST_ERRORS - len(others)]])
     if not n_zero:
         return {}
-    if n_zero == n_rows:
+    if n_rows and n_zero == n_rows:
         raise ValueError(f"column {name!r} is 0 in every row, which says nothing of the rows; leave it out.")
     floor = float(np.quantile(others, FLOOR))
     note = f"{name} is 0 in {n_zero:,} of {n_rows:,} rows; there it counts as {floor:.3g}, the others' lower quartile."

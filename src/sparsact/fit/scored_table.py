@@ -84,7 +84,7 @@ def open_test(data: Data, encoding: Encoding, options: FitOptions) -> Table:
     parts = table.parts
     if options.drop_missing:
         parts, _ = complete_rows(parts, [*encoding.source_columns, *encoding.target_names])
-    if options.weights in parts.names:
+    if options.weights is not None and options.weights in parts.names:
         parts, _ = weighted_rows(parts, options.weights)
     return replace(table, parts=parts)
 
