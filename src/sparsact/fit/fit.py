@@ -101,9 +101,8 @@ class FitSteps:
         if self.options.encoding is None:
             design = sums.design.design(np.empty((0, 0)))
             first = warnings(encoding, X, y) + design_notes(encoding, design, X if sums.sample.is_complete else None)
-            if encoding.real and not self._is_classes and self.options.explain:
-                others = [model.r2.mean for model in choices.models if model.kind != "trees"]
-                first += leaks(encoding, sums.sample, max(others))
+            if not self._is_classes:
+                first += leaks(encoding, sums.sample, choices.models)
         last = pinned_notes(self.table, self.options, sums.sample)
         return replace(encoding, notes=tuple(dict.fromkeys((*first, *encoding.notes, *last))))
 
