@@ -107,9 +107,10 @@ def test_predictors_stay(tmp_path, name):
 
 def test_errors_among_covariates_are_left_out_only_by_the_name_of_a_target(tmp_path):
     sides = {"x": COVARIATE, "sd": ERRORS, "x_sd": ERRORS[::-1], "fit_se": ERRORS + 1, "n_reads": COUNTS}
-    learned, notes = read(tmp_path / "t.csv", sides, target="fit")
-    assert learned == ["x", "sd", "x_sd"]
-    assert [note.split(":")[0].split(",")[0] for note in notes] == ["warning", "left out", "left out"]
+    learned, notes = read(tmp_path / "t.csv", sides | {"disk_reads": COUNTS[::-1]}, target="fit")
+    assert learned == ["x", "sd", "x_sd", "disk_reads"]
+    starts = ["warning: learned from", "left out", "left out", "warning: learned from"]
+    assert [note.split(",")[0] for note in notes] == starts
     assert "sd, x_sd" in notes[0]
     alike = {"fit_other": COVARIATE, "sd": ERRORS}  # another target, not a covariate
     assert read(tmp_path / "t.csv", alike, target="fit_first")[0] == ["fit_other"]
@@ -143,6 +144,7 @@ def test_classes_have_no_weights(tmp_path):
         ("holdout", ["False", "True"], "tr te"),
         ("is_train", ["False", "true"], "te tr"),
         ("trainset", ["0", "1"], "te tr"),
+        ("strain", ["0", "1"], "tr te"),
         ("set", ["train", "1"], None),
         ("set", ["0", "3"], None),
         ("set", ["a", "b"], None),

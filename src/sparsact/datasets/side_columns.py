@@ -53,7 +53,7 @@ GROUPS: Final = Role(
     vague="batch",
 )
 REPEATS: Final = Role("numbers of repeats", "weights", "nrep nreps nreplicates replicates nobs numreps numreplicates")
-COUNTS: Final = Role("counts", "weights", "ct cts reads nreads readcount readcounts umis", "counts", "count")
+COUNTS: Final = Role("counts", "weights", "nreads numreads readcount readcounts", "ct cts reads umis counts", "count")
 DEVIATIONS: Final = Role(
     "standard deviations of measurements",
     "sigma",

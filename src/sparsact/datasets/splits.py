@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +36,7 @@ def parts_of_split(name: str, values: Iterable[str]) -> dict[str, str] | None:
     """
     spelled = {text: canonical(text.casefold()) for text in values}
     known = _NUMBERED if "2" in spelled.values() else _MARKS
-    if known is _MARKS and "train" in name.casefold():
+    if known is _MARKS and re.search("(^|[^a-z]|is|in)train", name.casefold()):  # no strain
         known = {"1": "training", "0": "test"}
     for part_of in (_PART_OF, known):
         if all(value in part_of for value in spelled.values()):
