@@ -101,7 +101,7 @@ class FitSteps:
         if self.options.encoding is None:
             design = sums.design.design(np.empty((0, 0)))
             first = warnings(encoding, X, y) + design_notes(encoding, design, X if sums.sample.is_complete else None)
-            if not self._is_classes:
+            if encoding.real and not self._is_classes:
                 first += leaks(encoding, sums.sample, choices.models)
         last = pinned_notes(self.table, self.options, sums.sample)
         return replace(encoding, notes=tuple(dict.fromkeys((*first, *encoding.notes, *last))))

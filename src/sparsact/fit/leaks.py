@@ -28,11 +28,11 @@ LEAK: Final = (
 def leaks(encoding: Encoding, sample: RowSample, models: Sequence[CandidateModel]) -> list[str]:
     """A warning of the column of numbers through which trees alone, of the models compared, predict a target.
 
-    It is the column whose permutation in the first fold costs the most, if trees fail without it.
+    Some feature is a number. It is the column whose permutation in the first fold costs the most, if trees fail without it.
     """
     scores = {model.kind: model.r2.mean for model in sorted(models, key=lambda model: model.r2.mean)}
     trees = scores.pop("trees", 0.0)
-    if not trees > NEARLY_ALL or max(scores.values()) > FAILS or not encoding.real or len(encoding.targets) > 1:
+    if not trees > NEARLY_ALL or max(scores.values()) > FAILS or len(encoding.targets) > 1:
         return []
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // len(encoding.feature_names)))
     held = folds == 0
