@@ -28,7 +28,8 @@ LEAK: Final = (
 def leaks(encoding: Encoding, sample: RowSample, models: Sequence[CandidateModel]) -> list[str]:
     """A warning of the column of numbers through which trees alone, of the models compared, predict a target.
 
-    Some feature is a number. It is the column whose permutation in the first fold costs the most, if trees fail without it.
+    Some column must be one of numbers. The one is named whose permutation in the first fold costs the most, if trees
+    fail without it.
     """
     scores = {model.kind: model.r2.mean for model in sorted(models, key=lambda model: model.r2.mean)}
     trees = scores.pop("trees", 0.0)
@@ -36,6 +37,8 @@ def leaks(encoding: Encoding, sample: RowSample, models: Sequence[CandidateModel
         return []
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // len(encoding.feature_names)))
     held = folds == 0
+    if not np.ptp(y[held]):
+        return []
 
     def fitted(columns: list[int]) -> Any:
         return boosted(X[~held][:, columns], y[~held, None], LEAVES, N_TREES, 0)[0]
