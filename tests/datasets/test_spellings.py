@@ -8,7 +8,7 @@ import pytest
 
 import sparsact as sa
 from sparsact.datasets import Encoding, encoded_table, open_table
-from sparsact.datasets.complete_rows import complete_rows
+from sparsact.datasets.chosen_rows import complete_rows
 from sparsact.datasets.dialect import Dialect
 from sparsact.datasets.readers import open_source
 from sparsact.datasets.table_files import Parts

@@ -14,11 +14,17 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import PolynomialFeatures
 
 import sparsact as sa
+from sparsact.datasets.splits import split_rows
+from sparsact.datasets.table_files import Parts
 from sparsact.fit.candidates import candidates, gp
+from sparsact.fit.leaks import leaks
 from sparsact.fit.options import FitOptions
 from sparsact.fit.row_columns import RowColumns
 from sparsact.fit.scored_table import r2_score as scored
+from sparsact.fit.scores import CandidateModel, FoldScores
 from sparsact.learners import CubeGPRegressor, LowDegreeRegressor
+from sparsact.statistics.row_sample import RowSample
+from sparsact.statistics.statistic import Batch
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
 
@@ -53,7 +59,7 @@ class Folds:
 
 
 def folds_of(data, **options):
-    found = RowColumns.of(sa.datasets.table_stream.Parts.open(data), FitOptions(("y",), **options))
+    found = RowColumns.of(Parts.open(data), FitOptions(("y",), **options))
     return np.array([found.fold_of[str(name)] for name in data["plate"].to_pylist()]), found
 
 
@@ -166,6 +172,109 @@ def test_equal_deviations_change_nothing():
     assert equal.choices.candidates[3].r2 == plain.choices.candidates[3].r2
 
 
+def test_variances_are_squares_of_deviations():
+    rng = np.random.default_rng(11)
+    X, sigma = bits(150), rng.uniform(0.2, 3, 150)
+    y = signal(X) + sigma * rng.normal(size=150)
+    data = table(X, y=y, noise=sigma, spread=sigma**2)
+    one, other = (
+        sa.fit_table(data, "y", model="low-degree", columns=list(NAMES), **how)
+        for how in ({"sigma": "noise"}, {"variance": "spread"})
+    )
+    np.testing.assert_allclose(other.model.coefficients_, one.model.coefficients_, rtol=1e-9)
+    assert "weights of rows: 1 / spread, divided by their mean." in other.encoding.notes
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rows_of_weight_0_are_left_out_and_errors_of_0_have_a_floor(tmp_path, suffix):
+    rng = np.random.default_rng(12)
+    X, own = bits(150), rng.uniform(0.2, 3, 150)
+    y = signal(X) + own * rng.normal(size=150)
+    zero = rng.random(150) < 0.1
+    data = table(X, y=y, own=np.where(zero, 0.0, own))
+    write = pyarrow.csv.write_csv if suffix == "csv" else pyarrow.parquet.write_table
+    write(data, path := tmp_path / f"t.{suffix}")
+    how = {"model": "low-degree", "degree": 2, "alpha": 0.0}
+    weighted = sa.fit_table(path, "y", weights="own", test=data, **how)
+    expected = sa.fit_table(table(X[~zero], y=y[~zero], own=own[~zero]), "y", weights="own", **how)
+    np.testing.assert_allclose(weighted.model.coefficients_, expected.model.coefficients_, rtol=1e-12)
+    assert f"left out, since their weight own is 0: {zero.sum()} of 150 rows." in weighted.encoding.notes
+    assert weighted.n_rows == weighted.test.n_rows == (~zero).sum()
+    floor = np.quantile(own[~zero], 0.25)
+    for option in ("sigma", "variance"):
+        found = sa.fit_table(path, "y", **{option: "own"}, **how)
+        filled = table(X, y=y, own=np.where(zero, floor, own))
+        expected = sa.fit_table(filled, "y", **{option: "own"}, **how)
+        np.testing.assert_allclose(found.model.coefficients_, expected.model.coefficients_, rtol=1e-9)
+        assert any(f"own is 0 in {zero.sum()} of 150 rows; there it counts as" in note for note in found.encoding.notes)
+        assert found.n_rows == 150
+
+
+# ---- a split ----
+
+
+@pytest.mark.usefixtures("unrendered")
+@pytest.mark.parametrize(("has_test", "scored"), [(True, "tst"), (False, "Valid")])
+def test_a_split_learns_from_some_rows_and_scores_others(tmp_path, capsys, has_test, scored):
+    """As tables of their own; test rows are scored, or else validation rows."""
+    rng = np.random.default_rng(13)
+    X = bits(200)
+    y = signal(X) + rng.normal(size=200)
+    part = np.repeat(["train", "Valid", "tst" if has_test else "train"], [120, 50, 30])
+    new = part == scored
+    result = sa.fit_table(table(X, y=y, part=part), "y", model="low-degree", split="part")
+    expected = sa.fit_table(table(X[~new], y=y[~new]), "y", model="low-degree", test=table(X[new], y=y[new]))
+    np.testing.assert_array_equal(result.model.coefficients_, expected.model.coefficients_)
+    assert result.test.targets[0].r2 == expected.test.targets[0].r2
+    assert (result.n_rows, result.test.n_rows) == ((~new).sum(), new.sum())
+    learned = ", ".join(f"{one} ({(part == one).sum()})" for one in ("train", "Valid") if one != scored)
+    note = f"split by part: rows of {learned} are learned from, rows of {scored} ({new.sum()}) are scored."
+    assert result.encoding.notes[0] == note
+    assert "split='part'" in result.call
+    pyarrow.csv.write_csv(table(X, y=y, part=part), tmp_path / "t.csv")
+    words = ("fit", tmp_path / "t.csv", "--target", "y", "--model", "low-degree", "--split", "part")
+    assert (
+        f"on t.csv where part is {scored} ({new.sum()} rows): R² {result.test.targets[0].r2}" in run(capsys, *words)[1]
+    )
+
+
+def test_chosen_rows_come_in_batches_that_are_not_empty():
+    data = table(bits(100), part=np.repeat(["train", "test", "train"], [33, 47, 20]), y=np.arange(100.0))
+    chosen = split_rows(Parts.open(data), "part")
+    for parts, rows in ((chosen.learned, [*range(33), *range(80, 100)]), (chosen.tested, [*range(33, 80)])):
+        batches = list(parts.batches(["y"], 10))
+        assert all(len(batch) for batch in batches)
+        assert [v for batch in batches for v in batch.columns.column("y").to_pylist()] == rows
+        assert [batch.overall for batch in batches] == np.cumsum([0, *map(len, batches)])[:-1].tolist()
+
+
+# ---- a leak ----
+
+
+def leaking(others=0.5, trees=0.995, tells=True):
+    """What is said of a column of numbers that names the level of a target by an arbitrary code, by models' scores."""
+    rng = np.random.default_rng(14)
+    level, values, codes = rng.integers(0, 30, 1000), rng.normal(size=30), rng.permutation(30) / 1.0
+    y = values[level] + 0.01 * rng.normal(size=1000)
+    data = {"a": bits(1000)[:, 0], "x": rng.normal(size=1000), "code": codes[level], "y": y}
+    data |= {} if tells else {"again": codes[level] ** 3}
+    encoded = sa.datasets.open_table(pa.table(data), "y", domain="auto")
+    sample = RowSample(1000, 5, 0)
+    sample.add(Batch(*next(encoded.batches()), None, None, 0))
+    models = [("linear", 0.1, "low-degree"), ("hash tables", others, "lsh"), ("trees", trees, "trees")]
+    return leaks(
+        encoded.encoding, sample, [CandidateModel(n, FoldScores((r,) * 5), kind=kind) for n, r, kind in models]
+    )
+
+
+def test_a_column_through_which_trees_alone_predict_is_named():
+    (warning,) = leaking()
+    start = "warning: boosted trees predict y through code (held-out R² 0.995, without it "
+    assert warning.startswith(start)
+    assert float(warning.removeprefix(start).split(")")[0]) < 0.5
+    assert leaking(others=0.95) == leaking(trees=0.98) == leaking(tells=False) == []
+
+
 # ---- missing values ----
 
 
@@ -241,7 +350,7 @@ def test_a_test_table_is_scored_as_scikit_learn_scores_it(tmp_path, capsys):
     assert f"on new.csv (150 rows): R² {target.r2}, root mean squared error" in run(capsys, "fit", *words)[1]
     result.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert f"The 150 rows of the table, a table of its own: R² {target.r2}." in page
+    assert f"The 150 rows of the table, which no choice has seen: R² {target.r2}." in page
     assert page.count("Predicted, actual and residual</h3>") == 2
 
 
@@ -292,10 +401,24 @@ REFUSED = {
     "few groups": ({"groups": "g"}, {"g": list("xyz") + ["x"] * 37}, "column 'g' holds 3 groups, fewer than 5 folds"),
     "no such": ({"groups": "plat"}, {"plate": [1] * 40}, "no column 'plat' in the table; did you mean 'plate'?"),
     "group lacks": ({"groups": "g"}, {"g": [None, *"xyzuv" * 7, *"xyzu"]}, "column 'g', row 1: the value is missing"),
-    "sigma 0": ({"sigma": "s"}, {"s": [1.0] * 20 + [0.0] + [1.0] * 19}, "column 's', row 21: 0, where standard dev"),
+    "sigma < 0": (
+        {"sigma": "s"},
+        {"s": [1.0] * 20 + [-2.0] + [1.0] * 19},
+        "column 's', row 21: -2, where standard dev",
+    ),
+    "sigma 0": ({"variance": "s"}, {"s": [0.0] * 40}, "column 's' is 0 in every row, which says nothing of the rows"),
+    "weights 0": ({"weights": "s"}, {"s": [0] * 40}, "column 's' is 0 in every row, so that no row has a weight"),
+    "no split": ({"split": "s"}, {"s": [*"abcd"] * 10}, "column 's' holds 'a', 'b', 'c', 'd'; a split needs rows to"),
+    "one part": ({"split": "s"}, {"s": ["test"] * 40}, "column 's' holds 'test'; a split needs rows to learn from and"),
+    "split lacks": ({"split": "s"}, {"s": ["test", None] * 20}, "column 's', row 2: the value is missing"),
+    "two tests": (
+        {"split": "s", "test": table(X, y=Y)},
+        {"s": ["test"] * 40},
+        "split and test both name rows to score",
+    ),
     "sigma lacks": ({"sigma": "s"}, {"s": [1.0] * 9 + [np.nan] + [1.0] * 30}, "column 's', row 10: the value is miss"),
     "weights < 0": ({"weights": "s"}, {"s": [-1.0] * 40}, "column 's', row 1: -1, where weights must be positive"),
-    "both": ({"weights": "s", "sigma": "s"}, {"s": [1.0] * 40}, "give one of them"),
+    "both": ({"weights": "s", "variance": "s"}, {"s": [1.0] * 40}, "weights and variance say how precise rows are"),
     "target": ({"sigma": "y"}, {}, "column 'y' is a target"),
     "lsh": ({"sigma": "s", "model": "sparse"}, {"s": [1.0] * 40}, "model sparse takes no weights of rows"),
     "log": ({"log_target": True}, {}, r"column 'y', row \d+: -?\d has no logarithm; leave log_target out"),

@@ -50,10 +50,16 @@ def fit(
         bool, typer.Option("--lasso", help="Of a polynomial: choose terms by the lasso; --alpha is then its penalty.")
     ] = False,
     columns: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Learn from this column only; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Learn from these columns only: a name, a list a,b or a pattern 's*'; may be repeated. Columns named "
+            "in full are never left out as identifiers, counts, errors, plates or splits.",
+        ),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave these columns out, spelled in the same ways; may be repeated."),
     ] = None,
     domain: Annotated[
         str,
@@ -72,7 +78,7 @@ def fit(
         typer.Option(
             "--strict",
             help="Refuse the table where columns would be left out: identifiers (texts nearly all different, row "
-            "numbers) and columns that repeat others.",
+            "numbers), columns that repeat others, and columns that look like counts, errors, plates or splits.",
         ),
     ] = False,
     wild_type: Annotated[
@@ -87,11 +93,30 @@ def fit(
         typer.Option(metavar="COLUMN", help="Keep rows of equal value here, such as a plate, in one fold."),
     ] = None,
     weights: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Precision of each row: weight 2 has half of the variance.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Precision of each row, such as a count: weight 2 has half of the variance, 0 leaves a row out.",
+        ),
     ] = None,
     sigma: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="In place of --weights: standard deviation of each row."),
+        typer.Option(
+            metavar="COLUMN",
+            help="In place of --weights: standard deviation of each row; 0 counts as the lower quartile of the others.",
+        ),
+    ] = None,
+    variance: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="In place of --sigma: variance of each row.")
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Score rows of test (or held-out; without them of validation, valid, val or dev), and learn from the "
+            "others. Or 0, 1, 2: training, validation, test; 0, 1: training, test, the opposite in a column whose "
+            "name says train.",
+        ),
     ] = None,
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Leave out rows in which a value is missing, with a note.")
@@ -151,8 +176,8 @@ def fit(
     The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
     their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are
     standardised. Texts of one length such as ACDE are one site a letter, and so are lists of mutations such as
-    A12V:G45D. Identifiers and columns that repeat others are left out, and a note says so. Another note warns of
-    columns that may be the target again.
+    A12V:G45D. Identifiers, columns that repeat others, and columns that look like counts, errors, plates or a split
+    are left out, and notes say so. Other notes warn of columns that may be the target again.
 
     Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: next to the model, or in the working
     folder. With it as --resume FILE, the same command goes on, to the same bits as if it had never been stopped. With

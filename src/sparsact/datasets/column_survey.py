@@ -212,6 +212,15 @@ class ColumnSurvey:
         """The distinct values that were recorded, in the order of their first rows."""
         return tuple(dict.fromkeys(identities(self.seen).values()))
 
+    @property
+    def number_sums(self) -> NumberSums | None:
+        """Sums of a column of numbers; None of others. For a column that has been read to its end."""
+        if not self.numeric or (self.full and self.leading_zero):
+            return None
+        if not self.full and not self.sums.count:
+            self._begin_sums()
+        return self.sums
+
     def digests(self) -> dict[str, int]:
         """Digest of the rows that have each value that was recorded."""
         found: dict[str, int] = {}
@@ -244,8 +253,8 @@ class ColumnSurvey:
             return BitString(self.name, self.width or 0, self.ragged)
         if len(values) <= 2:
             return Bit(self.name, two_values(values))
-        if self.numeric and not (self.full and self.leading_zero):
-            return self._number()
+        if (sums := self.number_sums) is not None:
+            return self._number(sums)
         n_distinct, among = (len(self.seen) + 1, self.rows_until_full) if self.full else (len(self.seen), n_rows)
         own = n_distinct >= NEARLY_ALL * among and n_distinct > FEW_TEXTS
         many = self.full or len(values) > MAX_CATEGORIES
@@ -270,15 +279,13 @@ class ColumnSurvey:
             return self.leading_zero or (len(values) > 2 and self.domain != "real")
         return self.domain != "real" and len(values) > 3 and any(value.count("1") > 1 for value in values)
 
-    def _number(self) -> Real:
-        if not self.full and not self.sums.count:
-            self._begin_sums()
-        if self.name.strip().casefold() in ROW_NUMBER_NAMES and self.sums.is_row_number:
-            raise IdentifierError(self.name, f" numbers the rows from {self.sums.low:g} on")
+    def _number(self, sums: NumberSums) -> Real:
+        if self.name.strip().casefold() in ROW_NUMBER_NAMES and sums.is_row_number:
+            raise IdentifierError(self.name, f" numbers the rows from {sums.low:g} on")
         if self.domain == "cube":
             raise self._not_a_bit()
         scaled = self.domain == "auto"
-        return Real(self.name, self.sums.mean, self.sums.deviation) if scaled else Real(self.name)
+        return Real(self.name, sums.mean, sums.deviation) if scaled else Real(self.name)
 
     def _refuse_odd_numbers(self, *, most: bool) -> None:
         """Raise if the texts that are not numbers are infinite or, where ``most`` says so, look like slips in numbers.

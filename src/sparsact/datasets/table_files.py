@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from itertools import accumulate
 from pathlib import Path
@@ -296,6 +297,25 @@ def resolve(wanted: Sequence[str], names: Sequence[str], role: str) -> list[str]
             raise ValueError(f"no {role} {name!r} in the table{did_you_mean(name, names)}")
         found |= dict.fromkeys(members)
     return list(found)
+
+
+def resolve_patterns(wanted: Sequence[str], names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Columns that names, lists of names with commas, and patterns stand for, and the columns that are named in full.
+
+    >>> resolve_patterns(["a,b?", "b2"], ["a", "b1", "b2"])
+    (['a', 'b1', 'b2'], ['a', 'b2'])
+    """
+    found: dict[str, None] = {}
+    in_full: dict[str, None] = {}
+    for name in wanted:
+        pieces = [] if name in names else [piece for piece in map(str.strip, name.split(",")) if piece]
+        for piece in pieces or [name]:
+            some = [column for column in names if piece not in names and fnmatchcase(column, piece)]
+            if not (some and has_magic(piece)):
+                some = resolve([piece], names, "column")
+                in_full |= dict.fromkeys(some)
+            found |= dict.fromkeys(some)
+    return list(found), list(in_full)
 
 
 def _is_member(column: str, array: str) -> bool:

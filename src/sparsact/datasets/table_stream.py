@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,8 +13,9 @@ from sparsact.datasets.cell_values import listed
 from sparsact.datasets.column_survey import MAX_CATEGORIES, ColumnSurvey, IdentifierError, UnfitError
 from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Points, Real
 from sparsact.datasets.repeated_columns import aliases, column_notes, without_constants
+from sparsact.datasets.side_columns import SideColumns, without_side_columns
 from sparsact.datasets.sites import BitString, LetterString, Mutations
-from sparsact.datasets.table_files import Data, Parts, PlacedRows, did_you_mean, resolve
+from sparsact.datasets.table_files import Data, Parts, PlacedRows, did_you_mean, resolve, resolve_patterns
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.datasets.value_counts import MODULUS, MOST_ROWS, RowNumbers
 
@@ -30,8 +31,8 @@ MOST_VALUES: Final = 1 << 24  # of a batch: an eighth of a gigabyte as float64
 class TableSurvey:
     """Running summaries of the columns of a table, and the rows that they have seen.
 
-    ``strict`` refuses columns that would be left out; ``named`` are columns that the caller listed one by one, and that
-    are never left out as identifiers; ``given`` is an encoding that stands, so that only targets are looked at.
+    ``strict`` refuses columns that would be left out; ``named`` are columns that the caller named in full, which are
+    left out for repeating others only; ``given`` is an encoding that stands, so that only targets are looked at.
     """
 
     parts: Parts
@@ -39,7 +40,7 @@ class TableSurvey:
     answers: list[TargetSurvey]
     batch_rows: int
     strict: bool = False
-    named: bool = False
+    named: frozenset[str] = frozenset()
     n_rows: int = 0
     digest: int = 0  # of all rows
     given: Encoding | None = None
@@ -66,6 +67,7 @@ class TableSurvey:
         many columns is read in batches of fewer rows than asked for.
         """
         targets = resolve([target] if isinstance(target, str) else target, parts.names, "target")
+        in_full: Sequence[str] = ()
         if encoding is not None:
             if tuple(targets) != encoding.target_names:
                 named = ", ".join(encoding.target_names)
@@ -76,8 +78,8 @@ class TableSurvey:
             features = resolve(encoding.source_columns, parts.names, "column")
             task = "regression" if isinstance(encoding.targets[0], Real) else "classification"
         else:
-            others = {*targets, *resolve(ignore, parts.names, "column")}
-            chosen = parts.names if columns is None else resolve(columns, parts.names, "column")
+            others = {*targets, *resolve_patterns(ignore, parts.names)[0]}
+            chosen, in_full = (parts.names, ()) if columns is None else resolve_patterns(columns, parts.names)
             features = [name for name in chosen if name not in others]
         if not features:
             raise ValueError(
@@ -90,7 +92,7 @@ class TableSurvey:
         ]
         answers = [TargetSurvey(name, task) for name in targets]
         most = min(batch_rows, max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets)))))
-        return cls(parts, surveys, answers, most, strict, columns is not None, given=encoding)
+        return cls(parts, surveys, answers, most, strict, frozenset(in_full), given=encoding)
 
     @property
     def everything(self) -> list[ColumnSurvey | TargetSurvey]:
@@ -121,7 +123,11 @@ class TableSurvey:
             for answer in self.answers:
                 answer.column()  # refuses a constant
             return self.given
-        return self._decide()
+        sides = SideColumns(self.surveys, [answer.name for answer in self.answers], self.n_rows)
+        weighted = bool(self.answers[0].numeric)
+        surveys, notes = without_side_columns(sides, self.named, strict=self.strict, weighted=weighted)
+        found = replace(self, surveys=surveys)._decide()
+        return replace(found, notes=(*notes, *found.notes))
 
     def state(self) -> tuple[State, Arrays]:
         """Return all that was seen as JSON; there are no arrays."""
@@ -194,8 +200,8 @@ class TableSurvey:
                 unfit[survey.name] = error
         if not columns and not self.strict:
             raise ValueError(f"no column is left to learn from: {self._why_none(list(unfit.values()))}")
-        keep_error = self.strict or self.named
-        refused = [error for error in unfit.values() if keep_error or not isinstance(error, IdentifierError)]
+        may_go = {name for name, error in unfit.items() if isinstance(error, IdentifierError)} - self.named
+        refused = [error for name, error in unfit.items() if self.strict or name not in may_go]
         if refused:
             others = ", ".join(repr(error.name) for error in refused[1:])
             raise ValueError(f"{refused[0]}" + (f" (The same holds for {others}.)" if others else ""))
@@ -277,11 +283,12 @@ def open_table(
     target : str or sequence of str
         Column to learn, or several. In an NPZ file the name of a matrix stands for all of its columns.
     columns : sequence of str, optional
-        Feature columns; default every column that is neither a target nor ignored.
+        Feature columns, lists of them with commas, or patterns such as ``"s*"``; default every column that is neither a
+        target nor ignored.
     batch_rows : int
         Most rows of a batch.
     ignore : sequence of str
-        Columns to leave out.
+        Columns to leave out, spelled as ``columns``.
     domain : {"cube", "real", "auto"}
         ``"cube"`` refuses a column of numbers with more than two values; ``"real"`` uses it as it is; ``"auto"`` takes
         its mean off and divides by its standard deviation.
@@ -289,7 +296,8 @@ def open_table(
         ``"auto"`` learns classes where a target is text or boolean, else a number.
     strict : bool
         Refuse columns that would be left out, with a note in the encoding: identifiers (texts nearly all different,
-        and row numbers in a column named so), and columns that repeat others. Always so where ``columns`` are named.
+        and row numbers in a column named so), columns that repeat others, and columns that look like counts, errors,
+        splits or plates. Columns that ``columns`` names in full are never left out.
 
     Returns
     -------

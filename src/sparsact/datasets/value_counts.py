@@ -58,6 +58,11 @@ class NumberSums:
         return ldexp(sqrt(variance / Fraction(4) ** half), half) or 1.0
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all numbers are integers, as far as sums can show."""
+        return self.total.denominator == self.squares.denominator == 1
+
+    @property
     def is_row_number(self) -> bool:
         """Whether the numbers are 0, 1, ..., m - 1 or 1, 2, ..., m in some order, as far as sums can show."""
         m, first = self.count, int(self.low) if self.low in (0, 1) else 0

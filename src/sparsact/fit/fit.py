@@ -23,11 +23,12 @@ from sparsact.fit.choose import kinds_to_try, select_model
 from sparsact.fit.explain import confusion, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums
 from sparsact.fit.forecast import forecast
+from sparsact.fit.leaks import leaks
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import check_targets, warnings
 from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
-from sparsact.fit.scores import FoldScores, LowDegreeInfo, Selected, noise_ceiling
+from sparsact.fit.scores import Choices, FoldScores, LowDegreeInfo, Selected, noise_ceiling
 from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
 from sparsact.passes.progress import StageProgress, Stages
@@ -56,7 +57,7 @@ class FitSteps:
         choices = select_model(selected, run.fits, reason, options.model)
         kind = candidates()[choices.kind]
         with self.stages.stage("summing up"):
-            encoding, (_, y, _) = self._with_notes(run), sums.sample.rows()
+            encoding, (_, y, _) = self._with_notes(run, choices), sums.sample.rows()
             fit = kind.finished(run.fits[kind.kind], run)
             model, details = fit.model, Details()
             n_predicted = min(MAX_HELD_OUT, len(fit.held_out.folds))
@@ -108,7 +109,7 @@ class FitSteps:
         errors = (np.reshape(actual, shape).T - values) * np.sqrt(sample.weights[kept])[:, None]  # of mean weight
         return HeldOutRows(bits, values, errors, n_rows)
 
-    def _with_notes(self, run: FitRun) -> Encoding:
+    def _with_notes(self, run: FitRun, choices: Choices) -> Encoding:
         """The encoding with notes on what the rows show, unless they are of another table."""
         encoding, sums = self.table.encoding, run.sums
         X, y, _ = sums.sample.rows()
@@ -117,6 +118,8 @@ class FitSteps:
             design = sums.design.design()
             first = warnings(encoding, X, y, run.gains_of_logarithms)
             first += design_notes(encoding, design, X if sums.sample.is_complete else None)
+            if encoding.real and not self._is_classes:
+                first += leaks(encoding, sums.sample, choices.models)
         last = pinned_notes(self.table, self.options, sums.sample)
         return replace(encoding, notes=tuple(dict.fromkeys((*first, *encoding.notes, *last))))
 

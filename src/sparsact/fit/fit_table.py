@@ -9,11 +9,10 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
 from sparsact.datasets import Encoding, Table
-from sparsact.datasets.complete_rows import complete_rows
 from sparsact.datasets.dialect import Dialect
 from sparsact.datasets.table_files import Data, Parts, is_paths
 from sparsact.fit.options import FitOptions
-from sparsact.fit.reading import survey_of, survey_table, with_options
+from sparsact.fit.reading import chosen_parts, survey_of, survey_table, with_options
 from sparsact.fit.row_columns import RowColumns
 from sparsact.passes.progress import OnProgress, Stages
 from sparsact.passes.resumable import Checkpoint
@@ -41,6 +40,8 @@ def fit_table(
     groups: str | None = None,
     weights: str | None = None,
     sigma: str | None = None,
+    variance: str | None = None,
+    split: str | None = None,
     drop_missing: bool = False,
     log_target: bool = False,
     test: Data | None = None,
@@ -65,7 +66,8 @@ def fit_table(
     Texts of one length such as ``ACDE`` are one site a letter, lists of mutations such as ``A12V:G45D`` one site each;
     both cases of a letter are one, and mutations may be spelled as in HGVS (``p.[Met1Ala;Lys2Asp]``). Numbers of digits
     0 and 1 only are bit strings that lost their leading zeros. A target such as ``<2.5`` is read as its limit.
-    Identifiers and columns that repeat others are left out. ``sparsact fit`` is this function for a shell.
+    Identifiers, columns that repeat others, and columns that look like counts, errors, plates or a split are left out.
+    ``sparsact fit`` is this function for a shell.
 
     Parameters
     ----------
@@ -97,9 +99,10 @@ def fit_table(
     lasso : bool
         Of a polynomial: choose terms by the lasso, with the penalty ``alpha``.
     columns : str or sequence of str, optional
-        Features; default every column that is neither a target nor ignored.
+        Features, also as a list ``"a,b"`` or a pattern ``"s*"``; default every column that is neither a target nor
+        ignored. Columns named in full are never left out as identifiers, counts, errors, plates or splits: ``"*,n"``.
     ignore : str or sequence of str
-        Columns to leave out.
+        Columns to leave out, spelled in the same ways.
     domain : {"auto", "cube", "real"}
         What becomes of columns of numbers. ``"auto"``: standardised; ``"real"``: as they are; ``"cube"``: refused, so
         that every column is bits.
@@ -112,12 +115,21 @@ def fit_table(
         sites count from 1.
     groups : str, optional
         Column of groups, such as plates or families: rows of a group are in one fold, for every model that is compared.
-        It is not learned from, and neither are the next two.
+        It is not learned from, and neither are the next four.
     weights : str, optional
-        Column of precisions: a row of weight 2 has half of the variance. Only their ratios count. Polynomials of all
-        products and Gaussian processes take weights; other models are then left out.
+        Column of precisions, such as counts: a row of weight 2 has half of the variance, a row of weight 0 is left out.
+        Only their ratios count. Polynomials of all products and Gaussian processes take weights; other models are then
+        left out.
     sigma : str, optional
-        Column of standard deviations of the measurements, in place of ``weights``: these are ``1 / sigma**2``.
+        Column of standard deviations of the measurements, in place of ``weights``: these are ``1 / sigma**2``. A
+        deviation of 0, which says nothing, counts as the lower quartile of the others.
+    variance : str, optional
+        Column of variances, in place of ``sigma``.
+    split : str, optional
+        Column that says which rows are scored and not learned from, in place of ``test``: ``test`` (``testing``,
+        ``held-out``), or without such rows ``validation`` (``valid``, ``val``, ``dev``); others are ``train``
+        (``training``). Or 2, 1 and 0 for these; 0 and 1 alone (false and true) are training and test rows, and the
+        opposite if the name of the column says ``train``.
     drop_missing : bool
         Leave out rows that lack a value of any column that is looked at, with a note, rather than refuse the table.
         In columns of numbers ``-``, ``n.d.``, ``#DIV/0!`` and the like stand for what is missing.
@@ -204,18 +216,18 @@ def fit_table(
     ('a × d', -2.0)
     """
     options = FitOptions.of(locals())
+    if split is not None and test is not None:
+        raise ValueError("split and test both name rows to score; leave one of the two out.")
     dialect = Dialect(separator, decimal)
     parts = Parts.open(data, dialect)
     told = list(dict.fromkeys(source.note for source in parts.sources if source.note))
     if cluster is not None:
         parts.files("`cluster`")
     survey = survey_of(parts, options, encoding)
-    if drop_missing:
-        features = () if encoding is None else encoding.source_columns
-        names = dict.fromkeys([*(one.name for one in survey.everything), *features, *options.row_columns])
-        parts, note = complete_rows(parts, list(names), options.target)
-        told += [note] * bool(note)
-        survey = replace(survey, parts=parts)
+    features = () if encoding is None else encoding.source_columns
+    chosen = chosen_parts(parts, options, [*(one.name for one in survey.everything), *features])
+    parts = chosen.learned
+    survey = replace(survey, parts=parts)
     checkpoint = resume if isinstance(resume, Checkpoint) else Checkpoint.at(resume, keep_every)
     stages = Stages(progress)
     with ExitStack() as stack:
@@ -232,17 +244,18 @@ def fit_table(
         else:
             with stages.stage("reading", parts.n_rows) as on_rows:
                 table = survey_table(survey, on_rows, checkpoint)
-        table = with_options(table, options, told)
+        row_columns = RowColumns.of(parts, options)
+        table = with_options(table, options, [*told, *chosen.notes, *filter(None, [row_columns.note])])
         from sparsact.fit.fit import FitSteps
         from sparsact.fit.scored_table import open_test, score_table  # load slowly; what was wrong so far is reported
 
-        tests = None if test is None else Parts.open(test, dialect)
-        tested = None if tests is None else open_test(tests, table.encoding, drop_missing=drop_missing)
+        tested = chosen.tested if test is None else Parts.open(test, dialect)
+        scored = None if tested is None else open_test(tested, table.encoding, options)
 
         call = options.call(_named(data), None if test is None else _named(test))
-        result = FitSteps(table, options, stages, checkpoint, RowColumns.of(parts, options)).result(parts.name, call)
-    if tested is not None:
-        result = replace(result, test=score_table(result.model, tested))
+        result = FitSteps(table, options, stages, checkpoint, row_columns).result(parts.name, call)
+    if scored is not None:
+        result = replace(result, test=score_table(result.model, scored, chosen.tested_name or scored.parts.name))
     if checkpoint is not resume:
         checkpoint.remove()
     return result

@@ -20,6 +20,9 @@ OPTIONS: Final = {
     "link": ("identity", "log", "sigmoid", "monotone", "auto"),
 }
 
+POWERS: Final = {"weights": 1, "sigma": -2, "variance": -1}  # of the column: the weight of a row
+ROW_OPTIONS: Final = ("groups", *POWERS, "split")  # name columns that are about rows
+
 Censor = str | tuple[float | None, float | None]
 
 
@@ -45,6 +48,8 @@ class FitOptions:
     groups: str | None = None
     weights: str | None = None
     sigma: str | None = None
+    variance: str | None = None
+    split: str | None = None
     drop_missing: bool = False
     log_target: bool = False
     encoding: str | None = None  # as JSON
@@ -97,15 +102,15 @@ class FitOptions:
                 "leave one of the two out."
             )
         if about := set(self.row_columns) & set(self.target):
-            raise ValueError(f"column {about.pop()!r} is a target; groups, weights and sigma need other columns.")
-        if self.weights is not None and self.sigma is not None:
-            raise ValueError("weights and sigma both say how precise rows are; give one of them.")
+            raise ValueError(f"column {about.pop()!r} is a target; {', '.join(ROW_OPTIONS)} need other columns.")
+        if len(of_precision := [name for name in POWERS if getattr(self, name) is not None]) > 1:
+            raise ValueError(f"{' and '.join(of_precision)} say how precise rows are; give one of them.")
         if self.weighted and self.model not in ("auto", "low-degree", "gp"):
             raise ValueError(
                 f"model {self.model} takes no weights of rows; choose low-degree or gp, or leave them out."
             )
         if self.task == "classification" and (self.weighted or self.log_target):
-            raise ValueError("weights, sigma and log_target are for targets of numbers; leave them out for classes.")
+            raise ValueError("weights, errors and log_target are for targets of numbers; leave them out for classes.")
         object.__setattr__(self, "censor", _bounds(self.censor))
         if self.asks_for_measurement and (self.given or self.weighted or self.model not in ("auto", "latent")):
             other = f"{self.given[0]} is given" if self.given else f"model {self.model} has neither"
@@ -142,12 +147,18 @@ class FitOptions:
     @property
     def weighted(self) -> bool:
         """Whether rows differ in precision."""
-        return self.weights is not None or self.sigma is not None
+        return self.precision is not None
+
+    @property
+    def precision(self) -> tuple[str, int] | None:
+        """The column that says how precise rows are, and the power of it that is their weight."""
+        named = ((getattr(self, name), power) for name, power in POWERS.items())
+        return next(((column, power) for column, power in named if column is not None), None)
 
     @property
     def row_columns(self) -> tuple[str, ...]:
         """Columns that are about rows, and no features."""
-        return tuple(name for name in (self.groups, self.weights, self.sigma) if name is not None)
+        return tuple(name for option in ROW_OPTIONS if (name := getattr(self, option)) is not None)
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -159,7 +170,7 @@ class FitOptions:
         named: dict[str, Any] = {name: None if value == "auto" else value for name, value in asdict(self).items()}
         named |= {name: getattr(self, name) for name in OPTIONS}
         named |= {name: list(named[name] or ()) for name in ("target", "columns", "ignore")}
-        named |= {name: named[name] or [] for name in ("groups", "weights", "sigma")}
+        named |= {name: named[name] or [] for name in ROW_OPTIONS}
         named["link"] = self.changed.get("link")  # None in older files, which had none
         named["censor"] = list(self.censor) if isinstance(self.censor, tuple) else named["censor"]
         named["report"] = named.pop("held_out_rows")

@@ -99,7 +99,7 @@ def _prediction(result: FitResult, target: TargetResult, prefix: str) -> list[Di
         drawn.append(residuals_chart.display(target, prefix=prefix, note=note))
     if result.test is not None and result.test.targets:
         tested = next(one for one in result.test.targets if one.name == target.name)
-        note = f"The {result.test.n_rows:,} rows of {result.test.name}, a table of its own: R² {tested.r2}."
+        note = f"The {result.test.n_rows:,} rows of {result.test.name}, which no choice has seen: R² {tested.r2}."
         drawn.append(residuals_chart.display(tested, prefix=f"{prefix}test-", note=note))
     return drawn
 

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table
+from sparsact.datasets.chosen_rows import complete_rows, weighted_rows
 from sparsact.datasets.columns import Classes, LogReal
 from sparsact.datasets.repeated_columns import suspicions
-from sparsact.datasets.table_files import Parts
+from sparsact.datasets.splits import ChosenParts, split_rows
+from sparsact.datasets.table_files import Parts, resolve
 from sparsact.datasets.table_stream import BATCH_ROWS, TableSurvey
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.fit.options import FitOptions
@@ -42,6 +44,19 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
     )
 
 
+def chosen_parts(parts: Parts, options: FitOptions, needed: Sequence[str]) -> ChosenParts:
+    """Rows that lack none of the needed columns, if so requested, without rows of weight 0 and rows to be scored."""
+    notes, columns = [], {name: resolve([name], parts.names, "column")[0] for name in options.row_columns}
+    if options.drop_missing:
+        parts, note = complete_rows(parts, list(dict.fromkeys([*needed, *columns.values()])), options.target)
+        notes.append(note)
+    if options.weights is not None:
+        parts, note = weighted_rows(parts, columns[options.weights])
+        notes.append(note)
+    chosen = ChosenParts(parts) if options.split is None else split_rows(parts, columns[options.split])
+    return replace(chosen, notes=(*chosen.notes, *filter(None, notes)))
+
+
 def survey_table(survey: TableSurvey, on_rows: StageProgress, checkpoint: Checkpoint) -> Table:
     """The table of a survey, after a pass over its rows."""
     checkpoint.run(Pass("reading", survey, survey), on_rows)
@@ -50,17 +65,17 @@ def survey_table(survey: TableSurvey, on_rows: StageProgress, checkpoint: Checkp
     return Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
 
 
-def with_options(table: Table, options: FitOptions, told: Sequence[str]) -> Table:
-    """The table with logarithms of its targets if requested, and notes: what was told of its rows, and what is done."""
-    encoding, notes = table.encoding, list(told)
+def with_options(table: Table, options: FitOptions, notes: Sequence[str]) -> Table:
+    """The table with logarithms of its targets if requested, and notes of what was done to its rows."""
+    encoding, notes = table.encoding, list(notes)
     if (options.weighted or options.log_target) and isinstance(encoding.targets[0], Classes):
         name = encoding.target_names[0]
-        raise ValueError(f"target {name!r} holds classes; weights, sigma and log_target are for targets of numbers.")
+        raise ValueError(f"target {name!r} holds classes; weights, errors and log_target are for targets of numbers.")
     if options.log_target:
         encoding = replace(encoding, targets=tuple(LogReal(name) for name in encoding.target_names))
         notes.append(LOGARITHMS)
-    if options.sigma is not None:
-        notes.append(f"weights of rows: 1 / {options.sigma}², divided by their mean.")
+    if (precision := options.sigma or options.variance) is not None:
+        notes.append(f"weights of rows: 1 / {precision}{'²' * (options.sigma is not None)}, divided by their mean.")
     return replace(table, encoding=replace(encoding, notes=(*notes, *encoding.notes)))
 
 

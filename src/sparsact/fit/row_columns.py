@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow.compute as pc
@@ -19,45 +19,54 @@ from sparsact.statistics.folds import deal_groups
 from sparsact.statistics.statistic import Batch
 
 BATCH_ROWS: Final = 1 << 16
+FLOOR: Final = 0.25  # quantile of the errors that counts in place of 0
+MOST_ERRORS: Final = 1 << 20  # of the first rows, which tell it
+WHAT: Final = {1: "weights", -1: "variances", -2: "standard deviations"}
 
 
 @dataclass(frozen=True)
 class RowColumns:
-    """The column of groups and the column of weights or deviations, as one pass over all rows has found them.
+    """The column of groups and the column of weights or errors, as one pass over all rows has found them.
 
-    Weights are precisions over their mean: a row of deviation sigma has 1 / sigma**2 over the mean of these.
+    Weights are precisions over their mean: a row of deviation sigma has 1 / sigma**2 over the mean of these. An error
+    of 0, by rounding or of a row measured once, says little: it counts as ``floor``, the lower quartile of the others.
+    The least of them would give such rows nearly all of the weight.
     """
 
     groups: str | None = None
     precision: str | None = None
-    is_sigma: bool = False
+    power: int = 1  # of the column's numbers: the weight
     fold_of: dict[str, int] | None = None
     mean: float = 1.0
+    floor: float = 0.0
+    note: str = ""
 
     @classmethod
     def of(cls, parts: Parts, options: FitOptions) -> RowColumns:
         """Read the columns that the options name, if any."""
+        of_rows, power = options.precision or (None, 1)
         groups, precision = (
-            None if name is None else resolve([name], parts.names, "column")[0]
-            for name in (options.groups, options.sigma or options.weights)
+            None if name is None else resolve([name], parts.names, "column")[0] for name in (options.groups, of_rows)
         )
         if groups is None and precision is None:
             return cls()
         counts: dict[str, int] = {}
         total = n_rows = 0.0
-        of_rows = cls(None, precision, options.sigma is not None)
-        for batch in parts.batches([name for name in (groups, precision) if name], BATCH_ROWS):
+        found = cls(groups, precision, power)
+        if precision is not None and power < 0:
+            found = replace(found, **_floor(parts, precision))
+        for batch in parts.batches(found.names, BATCH_ROWS):
             with batch:
                 if groups is not None:
                     for text, count in zip(*_grouped(batch, groups)[::2], strict=True):
                         counts[text] = counts.get(text, 0) + count
-                weights = of_rows.weights(batch)
+                weights = found.weights(batch)
             total += 0.0 if weights is None else float(weights.sum())
             n_rows += len(batch)
         fold_of = None if groups is None else _dealt(groups, counts, options)
         if precision is not None and not 0 < total < np.inf:
             raise ValueError(f"column {precision!r} leaves no finite weight; write it in another unit.")
-        return cls(groups, precision, of_rows.is_sigma, fold_of, total / n_rows if precision else 1.0)
+        return replace(found, fold_of=fold_of, mean=total / n_rows if precision else 1.0)
 
     @property
     def names(self) -> list[str]:
@@ -76,13 +85,15 @@ class RowColumns:
         if (name := self.precision) is None:
             return None
         values = numbers(batch.columns.column(name), name, batch.row)
+        if self.power < 0:
+            values = np.where(values == 0, self.floor, values)
         if not (values > 0).all():
             row = int(np.argmin(values > 0))
-            what = "standard deviations" if self.is_sigma else "weights"
-            fact = f"column {name!r}, row {batch.row + row + 1}: {values[row]:g}, where {what} must be positive"
-            raise ValueError(f"{fact}; correct the row, or drop it.")
+            fact = f"column {name!r}, row {batch.row + row + 1}: {values[row]:g}"
+            raise ValueError(f"{fact}, where {WHAT[self.power]} must be positive; correct the row, or drop it.")
         with np.errstate(over="ignore", divide="ignore", under="ignore"):
-            return (1 / values / values if self.is_sigma else values) / self.mean
+            weights = values if self.power == 1 else 1 / values
+            return (weights / values if self.power == -2 else weights) / self.mean
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,23 @@ class FitRows:
     def summed_by(self, name: str, statistic: S) -> Pass[Batch, S]:
         """The pass of a name that adds all rows to a statistic."""
         return Pass(name, self, statistic, self.partitions)
+
+
+def _floor(parts: Parts, name: str) -> dict[str, Any]:
+    """What an error of 0 counts as, by the others, and a note that says so."""
+    n_rows, n_zero, others = 0, 0, np.empty(0)
+    for batch in parts.batches([name], BATCH_ROWS):
+        with batch:
+            values = numbers(batch.columns.column(name), name, batch.row)
+        n_rows, n_zero = n_rows + len(batch), n_zero + int((values == 0).sum())
+        others = np.concatenate([others, values[values != 0][: MOST_ERRORS - len(others)]])
+    if not n_zero:
+        return {}
+    if n_rows and n_zero == n_rows:
+        raise ValueError(f"column {name!r} is 0 in every row, which says nothing of the rows; leave it out.")
+    floor = float(np.quantile(others, FLOOR))
+    note = f"{name} is 0 in {n_zero:,} of {n_rows:,} rows; there it counts as {floor:.3g}, the others' lower quartile."
+    return {"floor": floor, "note": note}
 
 
 def _grouped(batch: PlacedRows, name: str) -> tuple[list[str], NDArray[np.intp], list[int]]:

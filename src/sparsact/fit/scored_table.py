@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from sparsact.datasets import Encoding, Table, encoded_table
+from sparsact.datasets.chosen_rows import complete_rows, weighted_rows
 from sparsact.datasets.columns import Classes, LogReal
-from sparsact.datasets.complete_rows import complete_rows
 from sparsact.datasets.table_files import Data
 from sparsact.datasets.unseen_rows import readable_points
+from sparsact.fit.options import FitOptions
 from sparsact.fit.scores import Score
 from sparsact.fit.table_model import TableModel, brought_back, class_numbers
 
@@ -76,20 +77,25 @@ class ScoredTable:
         }
 
 
-def open_test(data: Data, encoding: Encoding, *, drop_missing: bool) -> Table:
-    """A test table with the columns of the fit, targets included; without rows that lack values, if asked."""
+def open_test(data: Data, encoding: Encoding, options: FitOptions) -> Table:
+    """A test table with the columns of the fit, targets included; without rows that lack values, if asked.
+
+    If it has the column of weights, rows of weight 0 are left out as in the fit.
+    """
     table = encoded_table(data, encoding)
     lacking = [name for name in encoding.target_names if name not in table.parts.names]
     if lacking:
         raise ValueError(f"{table.parts.name} has no column {lacking[0]!r}, the target, which its scores need.")
-    if drop_missing:
-        parts, _ = complete_rows(table.parts, [*encoding.source_columns, *encoding.target_names])
-        table = replace(table, parts=parts)
-    return table
+    parts = table.parts
+    if options.drop_missing:
+        parts, _ = complete_rows(parts, [*encoding.source_columns, *encoding.target_names])
+    if options.weights is not None and options.weights in parts.names:
+        parts, _ = weighted_rows(parts, options.weights)
+    return replace(table, parts=parts)
 
 
-def score_table(model: object, table: Table) -> ScoredTable:
-    """Score a model on a table in the encoding of the fit."""
+def score_table(model: object, table: Table, name: str) -> ScoredTable:
+    """Score a model on a table of this name in the encoding of the fit."""
     encoding = table.encoding
     learned = TableModel(model, encoding)
     pairs, reasons = [], dict[int, str]()
@@ -99,9 +105,9 @@ def score_table(model: object, table: Table) -> ScoredTable:
         pairs.append((np.delete(y.reshape(len(y), -1), list(unread), axis=0), learned.values(X)))
         reasons |= {batch.overall + place + 1: why for place, why in unread.items()}
     if sum(len(y) for y, _ in pairs) + len(reasons) < 2:
-        raise ValueError(f"{table.parts.name} has fewer than 2 rows; scores need more.")
+        raise ValueError(f"{name} has fewer than 2 rows; scores need more.")
     actual, found = (np.concatenate(each) for each in zip(*pairs, strict=True))
-    name, n_rows = table.parts.name, len(actual)
+    n_rows = len(actual)
     n_all = n_rows + len(reasons)
     left_out = f"{len(reasons):,} of {n_all:,} rows; row {min(reasons)}, {reasons[min(reasons)]}" if reasons else ""
     if n_rows < 2:

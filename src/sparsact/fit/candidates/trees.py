@@ -66,7 +66,7 @@ def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
     def fitted(task: tuple[int, int | None]) -> list[Any]:
         leaves, fold = task
         rows = slice(None) if fold is None else folds != fold
-        return _boosted(columns[rows], functions[rows], leaves, sizes[leaves], options.random_state, categories)
+        return boosted(columns[rows], functions[rows], leaves, sizes[leaves], options.random_state, categories)
 
     fits: dict[int, list[list[Any]]] = {leaves: [] for leaves in sizes}
     with stages.stage("fitting trees", len(tasks) * len(X)) as on_rows:
@@ -94,9 +94,15 @@ def _best_number(
     return 1 + int(np.sum(errors, axis=0).argmin())
 
 
-def _boosted(
-    X: NDArray[Any], y: NDArray[np.float64], leaves: int, n_trees: int, seed: int, categories: list[bool] | None
+def boosted(
+    X: NDArray[Any],
+    y: NDArray[np.float64],
+    leaves: int,
+    n_trees: int,
+    seed: int,
+    categories: Sequence[bool] | None = None,
 ) -> list[Any]:
+    """Boosted trees of each column of y (m, functions); ``categories`` says which columns of X are no quantities."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # loads slowly
 
     trees = HistGradientBoostingRegressor(

@@ -1,37 +1,58 @@
-"""Rows of a table in which no value is missing; among numbers, marks such as ``-`` and ``n.d.`` stand for none."""
+"""Rows of a table that are learned from: complete ones, of positive weight, of a part of a split.
+
+Among numbers, marks such as ``-`` and ``n.d.`` stand for no value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparsact.datasets.cell_values import DASHES, at_limits, is_text, listed
+from sparsact.datasets.cell_values import DASHES, at_limits, is_text, listed, numbers
 from sparsact.datasets.dialect import NULLS
 from sparsact.datasets.readers import Source
 from sparsact.datasets.table_files import Parts
 
+BATCH_ROWS: Final = 1 << 16  # of a pass that counts
 MARKS: Final = pa.array([*NULLS, *DASHES])
+Rule = Callable[[pa.RecordBatch], pa.Array]  # whether each row is kept, by the columns that are needed
 
 
 @dataclass(frozen=True)
-class CompleteRows(Source):
-    """The rows of another source that have a value, and no mark if it is a ``marked`` one, in each of some columns."""
+class ChosenRows(Source):
+    """The rows of another source that a rule keeps."""
 
     source: Source = field(kw_only=True)
     needed: tuple[str, ...] = field(kw_only=True)
-    marked: frozenset[str] = field(kw_only=True)
-    counted: ClassVar[str] = "of the complete rows: "
+    rule: Rule = field(kw_only=True)
+    counted: ClassVar[str] = "of the rows that are left: "
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Complete rows in the order of the file."""
+        """Chosen rows in the order of the file; no batch is empty."""
         for batch in self.source.batches(list(dict.fromkeys([*columns, *self.needed])), batch_rows):
-            lacking = reduce(pc.or_, (_missing(batch.column(name), name in self.marked) for name in self.needed))
-            yield batch.filter(pc.invert(lacking)).select(list(columns))
+            kept = batch.filter(self.rule(batch.select(list(self.needed)))).select(list(columns))
+            if kept.num_rows:
+                yield kept
+
+
+def chosen_rows(parts: Parts, needed: Sequence[str], rule: Rule) -> Parts:
+    """The rows that a rule keeps, by the columns that it needs."""
+    sources = tuple(
+        ChosenRows(source.path, source.columns, None, source.first_row, source=source, needed=tuple(needed), rule=rule)
+        for source in parts.sources
+    )
+    return replace(parts, sources=sources, lengths=[None] * len(sources))
+
+
+def _complete(marked: frozenset[str], rows: pa.RecordBatch) -> pa.Array:
+    """Rows that have a value, and no mark where columns are ``marked``, in each column."""
+    pairs = zip(rows.schema.names, rows.columns, strict=True)
+    return pc.invert(reduce(pc.or_, (_missing(column, name in marked) for name, column in pairs)))
 
 
 def _missing(column: pa.Array, marked: bool) -> pa.BooleanArray:
@@ -42,7 +63,7 @@ def _missing(column: pa.Array, marked: bool) -> pa.BooleanArray:
 def _marked(parts: Parts, needed: Sequence[str]) -> frozenset[str]:
     """Columns of text in which there are marks, and all else is numbers."""
     marks = dict.fromkeys(needed, 0)
-    for batch in parts.batches(needed, 1 << 16):
+    for batch in parts.batches(needed, BATCH_ROWS):
         for name in list(marks):
             column = batch.columns.column(name)
             missing = _missing(column, is_text(column.type))
@@ -56,6 +77,10 @@ def _marked(parts: Parts, needed: Sequence[str]) -> frozenset[str]:
     return frozenset(name for name, count in marks.items() if count)
 
 
+def _not_zero(rows: pa.RecordBatch) -> pa.Array:
+    return pa.array(numbers(rows.columns[0], rows.schema.names[0], 0) != 0)
+
+
 def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = ()) -> tuple[Parts, str]:
     """The rows that lack none of the columns, and a note that says how many were left out (empty if none was).
 
@@ -64,9 +89,8 @@ def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = 
     The table is read to count them, and once more where columns of text may be numbers with marks among them.
     """
     n_rows = n_complete = 0
-    lacking = dict.fromkeys(needed, 0)
-    marked = _marked(parts, needed)
-    for batch in parts.batches(needed, 1 << 16):
+    lacking, marked = dict.fromkeys(needed, 0), _marked(parts, needed)
+    for batch in parts.batches(needed, BATCH_ROWS):
         missing = {name: _missing(batch.columns.column(name), name in marked) for name in needed}
         for name, of_column in missing.items():
             lacking[name] += of_column.true_count
@@ -79,13 +103,25 @@ def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = 
     if not n_complete:
         remedy = f"leave the column out that lacks most: --ignore {worst[0]}"
         raise ValueError(f"every row lacks a value of some column: {counts} of {n_rows:,}; {remedy}.")
-    sources = tuple(
-        CompleteRows(one.path, one.columns, None, one.first_row, source=one, needed=tuple(needed), marked=marked)
-        for one in parts.sources
-    )
     note = f"left out, since a value is missing: {n_rows - n_complete:,} of {n_rows:,} rows, which lack {counts}."
     if marked:
         note += f" A mark such as '-' or 'n.d.' among numbers counts as missing: {listed(sorted(marked))}."
     if len(targets) > 1 and any(lacking[name] for name in targets):
         note += " They are left out for every target; fitted one at a time, each target keeps the rows that have it."
-    return replace(parts, sources=sources, lengths=[None] * len(sources)), note
+    return chosen_rows(parts, needed, partial(_complete, marked)), note
+
+
+def weighted_rows(parts: Parts, name: str) -> tuple[Parts, str]:
+    """The rows whose weight is not 0, and a note that says how many were left out (empty if none was).
+
+    The table is read once, to count them.
+    """
+    n_rows = n_zero = 0
+    for batch in parts.batches([name], BATCH_ROWS):
+        with batch:
+            n_zero += int((numbers(batch.columns.column(name), name, batch.row) == 0).sum())
+        n_rows += len(batch)
+    if n_rows and n_zero == n_rows:
+        raise ValueError(f"column {name!r} is 0 in every row, so that no row has a weight; leave weights out.")
+    note = f"left out, since their weight {name} is 0: {n_zero:,} of {n_rows:,} rows."
+    return (chosen_rows(parts, [name], _not_zero), note) if n_zero else (parts, "")
