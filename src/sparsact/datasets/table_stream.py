@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_files import Data, Parts, PlacedRows, did_you_mean, resolve
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.datasets.value_counts import MODULUS, MOST_ROWS, RowNumbers
+from sparsact.datasets.wild_type import wild_letters
 
 if TYPE_CHECKING:  # checks of arrays bring SciPy, which many users of the data sets need not load
     from sparsact.saving.schema import Arrays, State
@@ -147,9 +148,9 @@ class TableSurvey:
             raise ValueError("several targets must all be numbers; learn classes one target at a time.")
         found, left_out = self._columns()
         columns = [first for first, *_ in found]
-        if self.surveys[0].wild_type is not None and not any(
-            isinstance(one, LetterString | Mutations) for one in columns
-        ):
+        wild = {survey.name: survey.wild_type for survey in self.surveys if survey.wild_type is not None}
+        letters = {column.name: wild_letters(column, wild.get(column.name)) for column in columns}
+        if wild and not any(map(any, letters.values())):
             odd = [f"column {one.name!r}, {why}" for one in self.surveys if (why := slip(one.seen, one.words.odd))]
             why = odd[0] if odd else "leave it out"
             raise ValueError(f"a wild type is given, and no column holds sequences or mutations; {why}.")
@@ -180,7 +181,9 @@ class TableSurvey:
         if constant:
             what = "nothing can be learned from what is" if useless else "left out, since they are"
             notes.append(f"{what} the same in every row: {listed(constant)}.")
-        return Encoding(kept, targets, tuple(notes))
+        encoding = Encoding(kept, targets, tuple(notes))
+        reference = [letter for column in dict.fromkeys(kept) for letter in letters[column.name]]
+        return replace(encoding, reference=tuple(reference) if any(reference) and not encoding.real else ())
 
     def _columns(self) -> tuple[list[list[Column]], dict[str, UnfitError]]:
         """What the columns become, and identifiers to leave out; any other unfit column is refused."""

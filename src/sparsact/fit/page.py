@@ -101,7 +101,7 @@ def _structure(result: FitResult, target: TargetResult, prefix: str) -> list[Dis
     if not result.details.has_effects or not target.terms:
         return []
     note = _interval_note(result, target)
-    if target.anova is not None:
+    if target.of_letters:
         return list(letters_figures(target, prefix, note))
     structure = [interactions_chart.display(target, prefix=prefix, note=note)]
     if sum(len(term.subset) == 2 for term in target.terms) >= FEWEST_PAIRS:

@@ -17,15 +17,16 @@ from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.numbers import duration, size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sparsact.datasets import Encoding
     from sparsact.datasets.table_files import Data
+    from sparsact.fit.effects import Contrast
+    from sparsact.fit.reference import Reference
     from sparsact.fit.scored_table import ScoredTable
     from sparsact.fit.target_result import TargetResult
 
 TERMS_SHOWN: Final = 8
 FEW_ROWS: Final = 200
+MOST_LETTERS_SHOWN: Final = 30  # of a reference in a sentence
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,10 @@ class FitResult:
         """Which model the terms of the targets belong to, in a sentence."""
         if not self.of_letters:
             return self.choices.terms_of
-        return TERMS_OF_LETTERS.format(function=self.details.function)
+        letters = self.encoding.reference
+        reference = "the wild type" if self.encoding.mutated_sites else "the most frequent letter of each site"
+        reference += f" ({''.join(letters)})" * (sum(map(len, letters)) == len(letters) <= MOST_LETTERS_SHOWN)
+        return TERMS_OF_LETTERS.format(function=self.details.function, reference=reference)
 
     def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""
@@ -215,11 +219,17 @@ class FitResult:
         rows = [{"target": target.name} | term.to_dict() for target in self.targets for term in target.listed()]
         return to_pandas(rows, list(rows[0]) if rows else ("target",))
 
-    def effects_from(self, reference: str | Path | Mapping[str, object], order: int = 2) -> list[dict[str, Any]]:
-        """Effects from a reference such as a wild type; see :func:`sparsact.fit.reference.reference_effects`."""
-        from sparsact.fit.reference import reference_effects
+    def effects_from(self, reference: Reference | None = None, order: int = 2) -> list[dict[str, Any]]:
+        """Effects from a reference such as a wild type; see :func:`sparsact.fit.effects.reference_effects`."""
+        from sparsact.fit.effects import reference_effects
 
         return reference_effects(self.model, self.encoding, reference, order=order)
+
+    def contrast(self, one: Reference, other: Reference, background: Reference | None = None) -> list[Contrast]:
+        """How targets differ between two changes of a background; see :func:`sparsact.fit.effects.contrast`."""
+        from sparsact.fit.effects import contrast
+
+        return contrast(self.model, self.encoding, one, other, background)
 
     def to_dict(self) -> dict[str, Any]:
         """All findings but the held-out rows, of numbers and texts: what ``sparsact fit --json`` prints."""

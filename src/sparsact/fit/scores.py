@@ -270,8 +270,8 @@ class Scores:
 
 
 TERMS_OF_LETTERS: Final = (
-    "The effects belong to letters, and to pairs of letters beyond these, in the {function}, averaged over the "
-    "other sites by the frequencies of their letters in the table. They have no intervals."
+    "The effects are what changes from {reference} do to the {function}, and pairs of changes beyond these; 95 % "
+    "intervals are of a posterior. The constant is the value there."
 )
 LEAST_WEIGHT: Final = 0.005  # that is shown
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from sparsact.hypercube import WORD
 from sparsact.learners.low_degree.compact_sums import Moments, distinct_points_of
@@ -46,6 +47,17 @@ def standard_errors(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.
             "fewer monomials than rows, and ask before saving."
         )
     return np.asarray(unit * np.sqrt(variance[:, None] * np.maximum(unscaled, 0.0)))
+
+
+def contrast_errors(solution: Solution, signs: NDArray[np.float64], weights: csr_array) -> NDArray[np.float64] | None:
+    """Posterior deviations (k, T) of contrasts (k, m) of values at signs (m, n); None where they are not known."""
+    freedom, penalty = solution.residual_degrees_of_freedom, solution.penalty
+    if penalty.kind != "ridge" or freedom <= 0:
+        return None
+    unscaled = solution.design.contrast_variances(signs, weights, solution.polynomial.family.masks, penalty.alpha)
+    if unscaled is None:
+        return None
+    return np.asarray(solution.unit * np.sqrt(np.outer(np.maximum(unscaled, 0.0), solution.squared_error / freedom)))
 
 
 def total_effects(
