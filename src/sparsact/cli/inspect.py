@@ -104,7 +104,7 @@ def inspect_model(
     if contrast is not None:
         from sparsact.fit.effects import contrast as contrast_of
 
-        differences = [asdict(one) for one in contrast_of(learned, encoding, *contrast, reference)]
+        differences = contrast_of(learned, encoding, *contrast, reference)
     elif reference is not None:
         from sparsact.fit.effects import reference_effects
 

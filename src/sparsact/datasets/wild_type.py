@@ -58,26 +58,29 @@ def _named_row(parts: Parts, name: str) -> dict[str, str] | None:
 
 
 def most_frequent(parts: Parts, names: Sequence[str]) -> dict[str, str]:
-    """The most frequent letter at each place of columns of texts of one length; of two values the more frequent one."""
-    letters: dict[str, NDArray[np.intp] | None] = {}
+    """The most frequent letter at each place of columns of texts of one length; of two values the more frequent one.
+
+    Lists of mutations have none, as they say by themselves what the wild type is.
+    """
     values: dict[str, Counter[str]] = {name: Counter() for name in names}
+    letters: dict[str, NDArray[np.intp]] = {}  # counts of the letters at each place
+    others: set[str] = set()  # columns that are no texts of one length
     for batch in parts.batches(names, BATCH_ROWS):
         with batch:
             for name, array in zip(batch.columns.schema.names, batch.columns.columns, strict=True):
-                before = letters.get(name)
-                has_letters = is_text(array.type) and len(array) and mutations(spelling(array[0])) is None
-                characters = equal_length_bytes(pc.utf8_upper(array)) if has_letters else None
-                if characters is None or (name in letters and (before is None or len(before) != characters.shape[1])):
-                    letters[name] = None
+                if len(array) and mutations(spelling(array[0])) is not None:
+                    values.pop(name, None)
+                    others.add(name)
+                characters = equal_length_bytes(pc.utf8_upper(array)) if is_text(array.type) else None
+                if characters is None or len(letters.get(name, characters.T)) != characters.shape[1]:
+                    others.add(name)
                 else:
                     counts = np.stack([np.bincount(place, minlength=256) for place in characters.T])
-                    letters[name] = counts if before is None else before + counts
+                    letters[name] = letters.get(name, 0) + counts
                 _count(values, name, array)
     found = {name: of_name.most_common(1)[0][0] for name, of_name in values.items() if of_name}
-    of_letters = {name: counts for name, counts in letters.items() if counts is not None and name not in found}
-    return found | {
-        name: bytes(counts.argmax(axis=1).tolist()).decode("latin-1") for name, counts in of_letters.items()
-    }
+    known = {name: counts.argmax(axis=1) for name, counts in letters.items() if name not in others | set(found)}
+    return found | {name: bytes(places.tolist()).decode() for name, places in known.items()}
 
 
 def _count(values: dict[str, Counter[str]], name: str, array: pa.Array) -> None:

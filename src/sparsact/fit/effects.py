@@ -35,6 +35,7 @@ Changes = tuple[Change, ...]
 MOST_SETS: Final = 4_096  # of one size that are evaluated
 MOST_LETTERS: Final = 2_000  # whose pairs are looked at in the rows
 TERMS: Final = 200  # whose intervals are found
+ROUNDING: Final = 1e-12  # of the largest effect
 REACH: Final = float(ndtri((1 + CONFIDENCE) / 2))
 
 
@@ -56,6 +57,25 @@ class Background:
     codes: Codes
     letters: tuple[tuple[int, ...], ...]
     beside: TableModel | None = None
+
+    @classmethod
+    def of(cls, model: object, encoding: Encoding, reference: Reference | None = None) -> Background:
+        """A model at changes of the reference of its fit, and the letters that it knows."""
+        codes, table = default_reference(encoding), TableModel(model, encoding)
+        codes = codes if reference is None else changed(encoding, codes, reference)
+        return cls(table, codes, tuple(map(tuple, table.letters)))
+
+    @classmethod
+    def of_rows(cls, model: object, encoding: Encoding, rows: Codes, beside: object | None) -> Background:
+        """A model at the reference of its fit to rows of letters (m, sites), and the letters that these have."""
+        seen = tuple(tuple(np.unique(column).tolist()) for column in rows.T)
+        other = None if beside is None else TableModel(beside, encoding)
+        return cls(TableModel(model, encoding), default_reference(encoding, rows), seen, other)
+
+    @property
+    def value(self) -> Array:
+        """Values (functions,) at the reference."""
+        return np.asarray(self.model.functions(self.model.encoding.bits(self.codes[None]))[0])
 
     @property
     def singles(self) -> list[Changes]:
@@ -90,12 +110,8 @@ class Background:
         points, weights = self.batch(listed)
         return np.asarray(weights @ self.model.functions(self.model.encoding.bits(points)))
 
-    def contrasts(self, listed: Sequence[Changes]) -> Contrasts:
-        """Effects with their deviations."""
-        return self.contrasts_of(*self.batch(listed))
-
-    def contrasts_of(self, points: Codes, weights: csr_array) -> Contrasts:
-        """Contrasts of the values at some points, with their deviations."""
+    def contrasts(self, points: Codes, weights: csr_array) -> Contrasts:
+        """Contrasts (k, functions) of weights (k, m) of the values at some points (m, sites), with their deviations."""
         X = self.model.encoding.bits(points)
         found = contrasts(self.model.model, self.model.rows(X), weights)
         if self.beside is None or not np.isnan(found.deviations).all():
@@ -132,39 +148,30 @@ def seen_pairs(background: Background, rows: Codes, y: Array) -> list[Changes]:
     return [(kept[i], kept[j]) for i, j in places]
 
 
-def background_of(
-    model: object,
-    encoding: Encoding,
-    codes: Codes,
-    rows: Codes | None = None,
-    beside: object | None = None,
-) -> Background:
-    """The model at a reference, and the letters that rows have, or else those that it knows."""
-    table = TableModel(model, encoding)
-    known = table.letters if rows is None else [np.unique(column).tolist() for column in rows.T]
-    return Background(table, codes, tuple(map(tuple, known)), beside and TableModel(beside, encoding))
+def ends(value: float, deviation: float, reach: float = REACH) -> tuple[float | None, float | None]:
+    """Ends of an interval; None where the deviation is not known."""
+    known = bool(np.isfinite(deviation))
+    return (float(value - reach * deviation), float(value + reach * deviation)) if known else (None, None)
 
 
 def terms_from(
     background: Background, listed: Sequence[Changes], values: Array, target: int, n_terms: int = TERMS
 ) -> tuple[Term, ...]:
-    """The largest of some effects (k, functions) on a target, with intervals, each by itself and for all at once."""
+    """The largest of some effects (k, functions) on a target, with intervals, each by itself and for all at once.
+
+    The q-value is twice the posterior probability that the sign is wrong.
+    """
     order = np.argsort(-np.abs(values[:, target]), kind="stable")[:n_terms]
-    least = np.finfo(float).eps ** 0.75 * np.abs(values[:, target]).max(initial=0.0)  # rounding of the sums
+    least = ROUNDING * np.abs(values[:, target]).max(initial=0.0)
     chosen = [listed[i] for i in order if abs(values[i, target]) > least]
-    if not chosen:
-        return ()
-    found = background.contrasts(chosen)
+    found = background.contrasts(*background.batch(chosen))
     joint = float(ndtri(1 - (1 - CONFIDENCE) / (2 * max(1, len(listed)))))
     terms = []
-    for changes, value, deviation in zip(chosen, *(each[:, target] for each in vars(found).values()), strict=True):
-        names = tuple(map(background.name, changes))
-        ends: dict[str, Any] = {}
-        if np.isfinite(deviation):
-            ends = {"low": value - REACH * deviation, "high": value + REACH * deviation}
-            ends |= {"joint_low": value - joint * deviation, "joint_high": value + joint * deviation}
-            ends["q_value"] = float(2 * ndtr(-abs(value) / deviation)) if deviation else 0.0
-        terms.append(Term(names, float(value), n_bits=0, **ends))
+    for changes, value, deviation in zip(chosen, found.values[:, target], found.deviations[:, target], strict=True):
+        names, known = tuple(map(background.name, changes)), bool(np.isfinite(deviation))
+        q_value = float(2 * ndtr(-abs(value) / max(deviation, ROUNDING * abs(value)))) if known else None
+        own, of_all = ends(value, deviation), ends(value, deviation, joint)
+        terms.append(Term(names, float(value), *own, True, (), q_value, *of_all, n_bits=0))
     return tuple(terms)
 
 
@@ -172,25 +179,24 @@ def explained_from(
     targets: Sequence[TargetResult], background: Background, rows: Codes, y: Array
 ) -> tuple[TargetResult, ...]:
     """The targets with effects from the reference, by rows (m, sites) and targets (m, functions)."""
-    singles, encoding = background.singles, background.model.encoding
-    of_singles = background.effects(singles)
-    listed = background.sets(2, of_singles)
-    n_pairs = comb(len(singles), 2)
-    at_reference = background.model.functions(encoding.bits(background.codes[None]))[0]
-    found = []
-    for target, place in zip(targets, range(len(targets)), strict=True):
-        own = listed if n_pairs <= MOST_SETS else [*singles, *seen_pairs(background, rows, y[:, place])]
-        values = np.concatenate([of_singles, background.effects(own[len(singles) :])])
-        by_letter = {changes[0]: float(value) for changes, value in zip(singles, of_singles[:, place], strict=True)}
-        heat = tuple(tuple(by_letter.get((i, one), 0.0) for one in own) for i, own in enumerate(background.letters))
-        pairs = zip(encoding.sites, background.letters, strict=True)
+    singles, sites = background.singles, background.model.encoding.sites
+    of_singles, found = background.effects(singles), []
+    every = background.sets(2, of_singles) if comb(len(singles), 2) <= MOST_SETS else []
+    for place, target in enumerate(targets):
+        listed = every or [*singles, *seen_pairs(background, rows, y[:, place])]
+        values = np.concatenate([of_singles, background.effects(listed[len(singles) :])])
+        by_letter = dict(zip([changes[0] for changes in singles], of_singles[:, place].tolist(), strict=True))
+        pairs = zip(sites, background.letters, strict=True)
         found.append(
             replace(
                 target,
-                terms=terms_from(background, own, values, place),
-                constant=Term((), float(at_reference[place]), n_bits=0),
+                terms=terms_from(background, listed, values, place),
+                constant=Term((), float(background.value[place]), n_bits=0),
                 sites=tuple((name, tuple(letters[i] for i in known)) for (name, letters), known in pairs),
-                letter_effects=heat,
+                letter_effects=tuple(
+                    tuple(by_letter.get((site, one), 0.0) for one in known)
+                    for site, known in enumerate(background.letters)
+                ),
             )
         )
     return tuple(found)
@@ -198,11 +204,10 @@ def explained_from(
 
 def listed_terms(model: object, encoding: Encoding, target: int, n_terms: int) -> tuple[Term, ...]:
     """The largest effects from the reference of the fit, strong ones and their pairs, and last the value there."""
-    background = background_of(model, encoding, default_reference(encoding))
+    background = Background.of(model, encoding)
     listed = background.sets(2, background.effects(background.singles))
-    value = background.model.functions(encoding.bits(background.codes[None]))[0, target]
     terms = terms_from(background, listed, background.effects(listed), target, n_terms)
-    return (*terms, Term((), float(value), n_bits=0))
+    return (*terms, Term((), float(background.value[target]), n_bits=0))
 
 
 def reference_effects(
@@ -242,26 +247,16 @@ def reference_effects(
     -----
     Where there are more than 4,096 sets of a size, only those of the strongest single changes are looked at.
     """
-    codes = default_reference(encoding)
-    background = background_of(model, encoding, codes if reference is None else changed(encoding, codes, reference))
-    of_singles, rows = background.effects(background.singles), []
-    listed = background.sets(order, of_singles)
+    background = Background.of(model, encoding, reference)
+    listed, rows = background.sets(order, background.effects(background.singles)), []
     values, averages = background.effects(listed), _averages(background, listed)
     for place, name in enumerate(function_names(encoding)):
         largest = np.argsort(-np.abs(values[:, place]), kind="stable")[:top].tolist()
-        found = background.contrasts([listed[i] for i in largest])
+        found = background.contrasts(*background.batch([listed[i] for i in largest]))
         for i, value, deviation in zip(largest, found.values[:, place], found.deviations[:, place], strict=True):
-            known = bool(np.isfinite(deviation))
-            rows.append(
-                {
-                    "target": name,
-                    "columns": list(map(background.name, listed[i])),
-                    "at_reference": float(value),
-                    "low": float(value - REACH * deviation) if known else None,
-                    "high": float(value + REACH * deviation) if known else None,
-                    "averaged": None if averages is None else averages[place][i],
-                }
-            )
+            row = {"target": name, "columns": list(map(background.name, listed[i])), "at_reference": float(value)}
+            row |= dict(zip(("low", "high"), ends(value, deviation), strict=True))
+            rows.append(row | {"averaged": None if averages is None else averages[place][i]})
     return rows
 
 
@@ -270,37 +265,15 @@ def _averages(background: Background, listed: Sequence[Changes]) -> list[list[fl
     spectra = getattr(background.model.model, "spectrum_", None)
     if spectra is None or any(len(letters) != 2 for _, letters in background.model.encoding.sites):
         return None
-    signs = 1 - 2 * background.codes
+    signs, subsets = 1 - 2 * background.codes, [tuple(site for site, _ in changes) for changes in listed]
     every = [Spectrum.of(one) for one in (spectra if isinstance(spectra, list) else [spectra])]
-    subsets = [tuple(site for site, _ in changes) for changes in listed]
     return [[float(s[one] * (-2.0) ** len(one) * signs[list(one)].prod()) for one in subsets] for s in every]
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """The difference of a fitted function between two points, with its posterior deviation and 95 % interval.
-
-    Attributes
-    ----------
-    target : str
-        What is predicted.
-    value : float
-        The function at the first point less that at the second.
-    deviation, low, high : float or None
-        Posterior standard deviation and ends of the interval; None where the model has no posterior.
-    """
-
-    target: str
-    value: float
-    deviation: float | None
-    low: float | None
-    high: float | None
 
 
 def contrast(
     model: object, encoding: Encoding, one: Reference, other: Reference, background: Reference | None = None
-) -> list[Contrast]:
-    """How a model's function of each target differs between two changes of a background.
+) -> list[dict[str, Any]]:
+    """How much higher a model's function is with one change of a background than with another.
 
     Parameters
     ----------
@@ -315,30 +288,25 @@ def contrast(
 
     Returns
     -------
-    list of Contrast
-        One of each target.
+    rows : list of dict
+        For each ``target`` the difference ``value`` and its 95 % posterior interval from ``low`` to ``high``, None
+        where the model has no posterior.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> import sparsact as sa
-    >>> table = {"a": [0, 1, 0, 1] * 9, "b": [0, 0, 1, 1] * 9, "y": [0, 1, 1, 2] * 9}
+    >>> table = {"a": [0, 1, 0, 1] * 9, "b": [0, 0, 1, 1] * 9, "y": [0, 3, 1, 4] * 9}
     >>> result = sa.fit_table(pa.table(table), "y", degree=1, alpha=0.0)
-    >>> round(contrast(result.model, result.encoding, "a=1", "b=1")[0].value, 6) + 0.0
-    0.0
+    >>> round(contrast(result.model, result.encoding, "a=1", "b=1")[0]["value"], 6)
+    2.0
     """
-    base = default_reference(encoding)
-    base = base if background is None else changed(encoding, base, background)
-    points = np.stack([changed(encoding, base, each) for each in (one, other)])
-    names, differ = function_names(encoding), bool((points[0] != points[1]).any())
-    if not differ:
-        return [Contrast(name, 0.0, 0.0, 0.0, 0.0) for name in names]
-    at = background_of(model, encoding, base)
-    found = at.contrasts_of(points, csr_array(np.array([[1.0, -1.0]])))
-    rows = zip(names, found.values[0].tolist(), found.deviations[0].tolist(), strict=True)
-    return [
-        Contrast(name, value, None, None, None)
-        if np.isnan(deviation)
-        else Contrast(name, value, deviation, value - REACH * deviation, value + REACH * deviation)
-        for name, value, deviation in rows
-    ]
+    at = Background.of(model, encoding, background)
+    points = np.stack([changed(encoding, at.codes, each) for each in (one, other)])
+    weights = np.array([[1.0, -1.0]])
+    if (points[0] == points[1]).all():
+        points, weights = points[:1], np.array([[0.0]])
+    found = at.contrasts(points, csr_array(weights))
+    rows = zip(function_names(encoding), found.values[0].tolist(), found.deviations[0].tolist(), strict=True)
+    heads = ("target", "value", "low", "high")
+    return [dict(zip(heads, (name, value, *ends(value, deviation)), strict=True)) for name, value, deviation in rows]

@@ -18,13 +18,13 @@ from sparsact.fit.candidates.letters import with_components
 from sparsact.fit.candidates.low_degree import search_for, select_polynomial
 from sparsact.fit.candidates.lsh import MAX_NUMBERS
 from sparsact.fit.choose import kinds_to_try, select_model
-from sparsact.fit.effects import background_of, explained_from, explains_letters
+from sparsact.fit.effects import Background, explained_from, explains_letters
 from sparsact.fit.explain import confusion, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, as_numbers
 from sparsact.fit.forecast import forecast
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import check_targets, warnings
-from sparsact.fit.reference import default_reference, letters_at
+from sparsact.fit.reference import letters_at
 from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
 from sparsact.fit.scores import FoldScores, LowDegreeInfo, Selected, noise_ceiling
@@ -70,10 +70,9 @@ class FitSteps:
                 targets, details = kind.findings(run, fit, targets)
                 if explains_letters(encoding):
                     rows = encoding.codes(sums.sample.rows()[0])
-                    codes = default_reference(encoding, rows)
-                    encoding = replace(encoding, reference=letters_at(encoding, codes))
                     beside = next((run.fits[one].model for one in ("letters", "gp") if one in run.fits), None)
-                    background = background_of(model, encoding, codes, rows, beside)
+                    background = Background.of_rows(model, encoding, rows, beside)
+                    encoding = replace(encoding, reference=letters_at(encoding, background.codes))
                     functions = as_numbers(encoding.targets[0], y).reshape(len(y), -1)
                     targets = explained_from(targets, background, rows, functions)
                     targets = with_components(targets, background, rows) if has_letters(encoding) else targets

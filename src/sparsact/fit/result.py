@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import files, registry
+from sparsact.datasets.sites import LetterString
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.candidate import Details
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
@@ -19,14 +20,13 @@ from sparsact.reports.numbers import duration, size
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.datasets.table_files import Data
-    from sparsact.fit.effects import Contrast
     from sparsact.fit.reference import Reference
     from sparsact.fit.scored_table import ScoredTable
     from sparsact.fit.target_result import TargetResult
 
 TERMS_SHOWN: Final = 8
 FEW_ROWS: Final = 200
-MOST_LETTERS_SHOWN: Final = 30  # of a reference in a sentence
+MOST_LETTERS_SHOWN: Final = 60  # of a reference in a sentence
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,10 @@ class FitResult:
         """Which model the terms of the targets belong to, in a sentence."""
         if not self.of_letters:
             return self.choices.terms_of
-        letters = self.encoding.reference
+        own, letters = self.encoding.columns[0], iter(self.encoding.reference)
         reference = "the wild type" if self.encoding.mutated_sites else "the most frequent letter of each site"
-        reference += f" ({''.join(letters)})" * (sum(map(len, letters)) == len(letters) <= MOST_LETTERS_SHOWN)
+        if isinstance(own, LetterString) and len(self.encoding.columns) == 1 and len(own.letters) <= MOST_LETTERS_SHOWN:
+            reference += f" ({''.join(one if len(one) == 1 else next(letters) for one in own.letters)})"
         return TERMS_OF_LETTERS.format(function=self.details.function, reference=reference)
 
     def _of(self, target: TargetResult) -> str:
@@ -225,7 +226,7 @@ class FitResult:
 
         return reference_effects(self.model, self.encoding, reference, order=order)
 
-    def contrast(self, one: Reference, other: Reference, background: Reference | None = None) -> list[Contrast]:
+    def contrast(self, one: Reference, other: Reference, background: Reference | None = None) -> list[dict[str, Any]]:
         """How targets differ between two changes of a background; see :func:`sparsact.fit.effects.contrast`."""
         from sparsact.fit.effects import contrast
 

@@ -270,8 +270,8 @@ class Scores:
 
 
 TERMS_OF_LETTERS: Final = (
-    "The effects are what changes from {reference} do to the {function}, and pairs of changes beyond these; 95 % "
-    "intervals are of a posterior. The constant is the value there."
+    "The effects are what a change of {reference} does to the {function}, and what two changes do together beyond "
+    "that, with 95 % posterior intervals where there are some. The constant is the value there."
 )
 LEAST_WEIGHT: Final = 0.005  # that is shown
 
