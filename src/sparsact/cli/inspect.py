@@ -167,11 +167,12 @@ def _of_function(model: Any, encoding: Encoding, top: int) -> Described:
 
 def terms_of(model: Any, encoding: Encoding, top: int) -> list[Term]:
     """The strongest effects, and the constant; of letters from the reference of the fit."""
+    from sparsact.fit.candidate import has_letters
     from sparsact.fit.candidates.gp import gp_terms
-    from sparsact.fit.effects import explains_letters, listed_terms
+    from sparsact.fit.effects import listed_terms
     from sparsact.fit.explain import constant
 
-    if explains_letters(encoding):
+    if has_letters(encoding) or encoding.reference:
         return list(listed_terms(model, encoding, 0, top))
     return [*gp_terms(model, encoding, top), constant(model, 0)]
 
@@ -218,11 +219,12 @@ def _of_tables(model: LSHModel, encoding: Encoding, top: int) -> Described:
 
 def _of_polynomial(model: LowDegree, encoding: Encoding, top: int) -> Described:
     """The terms of a polynomial; of sites with letters from the reference of the fit."""
-    from sparsact.fit.effects import explains_letters, listed_terms
+    from sparsact.fit.candidate import has_letters
+    from sparsact.fit.effects import listed_terms
     from sparsact.fit.explain import constant, function_names, shares, terms
     from sparsact.fit.scores import LowDegreeInfo
 
-    info, of_letters = LowDegreeInfo.of(model), explains_letters(encoding)
+    info, of_letters = LowDegreeInfo.of(model), has_letters(encoding) or bool(encoding.reference)
     names, targets = encoding.feature_names, []
     for i, name in enumerate(function_names(encoding)):
         by_degree, by_column = shares(model, i, len(names))

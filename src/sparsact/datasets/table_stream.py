@@ -149,7 +149,7 @@ class TableSurvey:
         found, left_out = self._columns()
         columns = [first for first, *_ in found]
         wild = {survey.name: survey.wild_type for survey in self.surveys if survey.wild_type is not None}
-        letters = {column.name: wild_letters(column, wild.get(column.name)) for column in columns}
+        letters = {column.name: wild_letters(column, wild.get(column.name)) for column in columns if wild}
         if wild and not any(map(any, letters.values())):
             odd = [f"column {one.name!r}, {why}" for one in self.surveys if (why := slip(one.seen, one.words.odd))]
             why = odd[0] if odd else "leave it out"
@@ -182,7 +182,7 @@ class TableSurvey:
             what = "nothing can be learned from what is" if useless else "left out, since they are"
             notes.append(f"{what} the same in every row: {listed(constant)}.")
         encoding = Encoding(kept, targets, tuple(notes))
-        reference = [letter for column in dict.fromkeys(kept) for letter in letters[column.name]]
+        reference = [letter for column in kept for letter in letters.get(column.name, ())]
         return replace(encoding, reference=tuple(reference) if any(reference) and not encoding.real else ())
 
     def _columns(self) -> tuple[list[list[Column]], dict[str, UnfitError]]:

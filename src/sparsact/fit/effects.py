@@ -39,12 +39,6 @@ ROUNDING: Final = 1e-12  # of the largest effect
 REACH: Final = float(ndtri((1 + CONFIDENCE) / 2))
 
 
-def explains_letters(encoding: Encoding) -> bool:
-    """Whether effects are of changes from a reference: of sites of several letters, or from a wild type."""
-    several = any(len(letters) > 2 for _, letters in encoding.sites)
-    return not encoding.real and (several or bool(encoding.reference))
-
-
 @dataclass(frozen=True)
 class Background:
     """A fitted model at a reference, whose sites have ``codes``; ``letters`` are the places that changes may lead to.
@@ -164,9 +158,10 @@ def terms_from(
     order = np.argsort(-np.abs(values[:, target]), kind="stable")[:n_terms]
     least = ROUNDING * np.abs(values[:, target]).max(initial=0.0)
     chosen = [listed[i] for i in order if abs(values[i, target]) > least]
+    if not chosen:
+        return ()
     found = background.contrasts(*background.batch(chosen))
-    joint = float(ndtri(1 - (1 - CONFIDENCE) / (2 * max(1, len(listed)))))
-    terms = []
+    joint, terms = float(ndtri(1 - (1 - CONFIDENCE) / (2 * len(listed)))), []
     for changes, value, deviation in zip(chosen, found.values[:, target], found.deviations[:, target], strict=True):
         names, known = tuple(map(background.name, changes)), bool(np.isfinite(deviation))
         q_value = float(2 * ndtr(-abs(value) / max(deviation, ROUNDING * abs(value)))) if known else None

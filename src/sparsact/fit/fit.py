@@ -18,7 +18,7 @@ from sparsact.fit.candidates.letters import with_components
 from sparsact.fit.candidates.low_degree import search_for, select_polynomial
 from sparsact.fit.candidates.lsh import MAX_NUMBERS
 from sparsact.fit.choose import kinds_to_try, select_model
-from sparsact.fit.effects import Background, explained_from, explains_letters
+from sparsact.fit.effects import Background, explained_from
 from sparsact.fit.explain import confusion, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, as_numbers
 from sparsact.fit.forecast import forecast
@@ -68,7 +68,7 @@ class FitSteps:
             targets = scored_targets(encoding, y[shown], predicted, *of_functions)
             if options.explain:
                 targets, details = kind.findings(run, fit, targets)
-                if explains_letters(encoding):
+                if has_letters(encoding) or encoding.reference:
                     rows = encoding.codes(sums.sample.rows()[0])
                     beside = next((run.fits[one].model for one in ("letters", "gp") if one in run.fits), None)
                     background = Background.of_rows(model, encoding, rows, beside)
