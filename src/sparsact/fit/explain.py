@@ -162,7 +162,7 @@ def intervals(
 def shares(model: LowDegree, target: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sums of squared coefficients: by degree from 1, and by column."""
     squares, subsets = coefficients(model, target) ** 2, model.subsets_
-    sizes = np.array([len(subset) for subset in subsets])
+    sizes = np.array([len(subset) for subset in subsets], dtype=np.intp)  # of a constant there are none
     members = np.array([i for subset in subsets for i in subset], dtype=np.intp)
     by_degree: NDArray[Any] = np.bincount(sizes, squares, minlength=2)[1:]
     by_column: NDArray[Any] = np.bincount(members, np.repeat(squares, sizes), minlength=n)

@@ -85,9 +85,11 @@ def _with_values(encoding: Encoding, codes: Codes, values: Mapping[str, Any]) ->
     """Letters after columns, or sites by their names, take other values."""
     found, sites = codes.copy(), {name: i for i, (name, _) in enumerate(encoding.sites)}
     columns: dict[str, Column] = {column.name: column for column in encoding.columns}
-    first = {}
+    first: dict[str, int] = {}  # site of each column
+    n_sites = 0
     for column in encoding.columns:
-        first[column.name] = sum(len(own) for _, own in first.values()), Encoding((column,), ()).sites
+        first[column.name] = n_sites
+        n_sites += len(Encoding((column,), ()).sites)
     for name, value in values.items():
         if name in sites and name not in columns:
             letters = encoding.sites[sites[name]][1]
@@ -97,6 +99,6 @@ def _with_values(encoding: Encoding, codes: Codes, values: Mapping[str, Any]) ->
             continue
         own = resolve([name], list(columns), "column")[0]
         bits = columns[own].encode(pa.array([str(value)]), 0)
-        start, of_column = first[own]
-        found[start : start + len(of_column)] = Encoding((columns[own],), ()).codes(bits)[0]
+        of_column = Encoding((columns[own],), ()).codes(bits)[0]
+        found[first[own] : first[own] + len(of_column)] = of_column
     return found

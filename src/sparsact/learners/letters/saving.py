@@ -47,7 +47,9 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
         if processes:
             own["theta"] = np.stack([process.system.kernel.theta for process in processes])
             own["alpha"] = np.stack([process.alpha for process in processes])
-            own["row_weights"] = processes[0].system.kernel.noise_variance / processes[0].system.noise
+            first = processes[0].system
+            if isinstance(first.kernel, LetterKernel):
+                own["row_weights"] = first.kernel.noise_variance / first.noise
         arrays |= schema.add_prefix(f"score{place}", own)
     for place, (knots, values) in enumerate(ensemble.curves):
         arrays |= schema.add_prefix(f"curve{place}", {"knots": knots, "values": values})

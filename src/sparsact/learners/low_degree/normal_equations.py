@@ -106,6 +106,8 @@ class NormalEquations(Design):
         """Posterior variances (k,) of contrasts per unit of residual variance."""
         if len(signs) * len(masks) > _MOST_MONOMIALS:
             return None
+        if not len(masks):
+            return np.zeros(weights.shape[0])
         features, factor = weights @ characters(signs, subsets_of(masks)), self.factor(alpha)
         variances = np.einsum("kd,dk->k", features, factor.solve(features.T))
         if factor.method != "eigenvectors":
