@@ -14,7 +14,6 @@ from sparsact.fit.effects import MOST_SETS, Background, reference_effects, seen_
 from sparsact.hypercube import characters
 from sparsact.learners import CubeGPRegressor, LatentRegressor, LettersRegressor, LowDegreeRegressor
 from sparsact.learners.contrasts import contrasts
-from sparsact.learners.letters.kernel import LetterKernel
 
 pytestmark = pytest.mark.usefixtures("few_rivals", "unrendered")
 AMINO = list("ACDEFGHIKLMNPQRSTVWY")
@@ -129,22 +128,28 @@ def test_the_deviations_of_a_process_are_of_its_joint_posterior():
     assert found.deviations[0, 0] > latent.standard_errors([(0,)])[0]
 
 
-def test_the_deviations_of_letters_hold_their_processes():
-    """Never below the posterior deviation given the first kernel, which is that of a matrix of all rows."""
+def test_the_deviations_of_letters_are_of_a_mixture_of_processes():
+    """By matrices of all rows, widened by the errors of rows left out and the distance from the ensemble."""
     table, _ = planted(150, 3, "ACGT", 1, 0.2, 3)
     model = LettersRegressor(random_state=0).fit(table["seq"].to_pylist(), table["y"].to_numpy())
-    texts, weights = ["AAA", "CAA", "ACA", "CCA"], np.array([[-1.0, 1, 0, 0], [1, -1, -1, 1]])
-    found = contrasts(model, np.array(list(map(list, texts))), csr_array(weights))
-    score = model._ensemble.scores["process"]
-    system = score.models[0].system
-    assert isinstance(system.kernel, LetterKernel)
-    K = system.kernel.covariance(system.points, system.points) + np.diag(system.noise)
-    codes = model._alphabet.codes(np.array(list(map(list, texts))))
-    cross = weights @ system.kernel.covariance(codes, system.points)
-    variance = np.diag(
-        weights @ system.kernel.covariance(codes, codes) @ weights.T - cross @ np.linalg.inv(K) @ cross.T
-    )
-    assert (found.deviations[:, 0] >= score.scale * model._ensemble.unit * np.sqrt(variance) * (1 - 1e-6)).all()
+    texts = np.array([list(one) for one in ("AAA", "CAA", "ACA", "CCA")])
+    weights = np.array([[-1.0, 1, 0, 0], [1, -1, -1, 1]])
+    found, codes = contrasts(model, texts, csr_array(weights)), model._alphabet.codes(texts)
+    score, means, variances = model._ensemble.scores["process"], [], []
+    for process in score.models:
+        kernel, points = process.system.kernel, process.system.points
+        inverse = np.linalg.inv(kernel.covariance(points, points) + np.diag(process.system.noise))
+        y = np.linalg.solve(inverse, process.alpha)
+        left_out = np.mean((inverse @ y) ** 2 / np.diag(inverse))
+        cross = weights @ kernel.covariance(codes, points)
+        prior = weights @ kernel.covariance(codes, codes) @ weights.T
+        means.append(cross @ process.alpha)
+        variances.append(np.diag(prior - cross @ inverse @ cross.T) * max(1.0, left_out))
+    unit = score.scale * model._ensemble.unit
+    away = found.values[:, 0] - unit * np.mean(means, axis=0)
+    expected = unit**2 * (np.mean(variances, axis=0) + np.var(means, axis=0)) + away**2
+    np.testing.assert_allclose(found.deviations[:, 0] ** 2, expected, rtol=1e-5)
+    np.testing.assert_allclose(found.values[:, 0], weights @ model.predict(texts), atol=1e-6)
 
 
 def test_sequences_of_any_length_have_effects(tmp_path):
@@ -169,7 +174,7 @@ TABLES = {
     "bits": {"a": [0, 1, 1, 0, 1] * 16, "b": [0, 0, 1, 1] * 20, "c": [1, 0, 0, 1, 1, 0, 1, 0] * 10},
     "words": {"a": ["wt", "mut", "mut"] * 26 + ["wt", "mut"], "b": ["-", "+"] * 40},
     "strings of bits": {"g": [f"{i * 7 % 16:04b}" for i in range(80)]},
-    "letters": {"g": ["".join(AMINO[(i * k) % 5] for k in (1, 3, 7)) for i in range(80)]},
+    "letters": {"g": ["".join(AMINO[i // k % 4] for k in (1, 4, 16)) for i in range(80)]},
     "two letters": {"g": ["".join("AG"[(i >> k) & 1] for k in range(4)) for i in range(80)]},
     "mutations": {"m": [f"M1{AMINO[i % 4]}:K2{AMINO[i % 3]}" for i in range(80)]},
     "categories": {"colour": ["red", "blue", "green", "tan"] * 20, "b": [0, 1, 1, 0, 1] * 16},

@@ -17,27 +17,33 @@ ROWS_AT_ONCE: Final = 1 << 12
 
 
 def contrast_moments(ensemble: LetterEnsemble, codes: Codes, weights: csr_array) -> tuple[Array, Array]:
-    r"""Contrasts of weights (k, m), each of sum 0, of values at rows of letters (m, n), and their deviations (k,).
+    """Contrasts of weights (k, m), each of sum 0, of values at rows of letters (m, n), and their deviations (k,).
 
-    The variance is the posterior's given the kernel that was learned first, from the rows that covary most with the
-    contrasts (fewer rows leave more variance, never less), times the mean square of these rows' errors over their
-    deviations, each predicted from the others, where that is above 1. The variance between the processes is added, as
-    each has a kernel of its own, and the square of the distance between their mean and the ensemble.
+    The variance is that of the mixture of the processes, each of which has a kernel of its own, plus the square of the
+    distance between their mean and the ensemble.
     """
-    values = weights @ ensemble.values(codes)
-    score = ensemble.scores["process"]
-    processes = [one for one in score.models if isinstance(one, Posterior)]
-    means = np.stack([weights @ one.values(codes) for one in processes])
-    system, alpha = processes[0].system, processes[0].alpha
-    blocks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, len(system), ROWS_AT_ONCE)]
-    cross = np.concatenate([weights @ system.kernel.covariance(codes, system.points[rows]) for rows in blocks], axis=1)
-    prior = ((weights @ system.kernel.covariance(codes, codes)) * weights.toarray()).sum(axis=1)
+    values, score = weights @ ensemble.values(codes), ensemble.scores["process"]
+    pairs = (_moments(one, codes, weights) for one in score.models if isinstance(one, Posterior))
+    means, variances = map(np.stack, zip(*pairs, strict=True))
+    scale = score.scale * ensemble.unit
+    deviation = np.sqrt(variances.mean(axis=0) + means.var(axis=0))
+    return values, np.hypot(scale * deviation, values - scale * means.mean(axis=0))
+
+
+def _moments(process: Posterior, codes: Codes, weights: csr_array) -> tuple[Array, Array]:
+    """Means and variances (k,) of contrasts by one process.
+
+    From the rows that covary most with the contrasts: fewer rows leave more variance, never less. Where these rows,
+    each predicted from the others, are further away than their deviations say, the variance is larger in proportion.
+    """
+    system, kernel = process.system, process.system.kernel
+    blocks = (system.points[start : start + ROWS_AT_ONCE] for start in range(0, len(system), ROWS_AT_ONCE))
+    cross = np.concatenate([weights @ kernel.covariance(codes, rows) for rows in blocks], axis=1)
+    prior = ((weights @ kernel.covariance(codes, codes)) * weights.toarray()).sum(axis=1)
     shares = (cross**2 / np.maximum(prior, np.finfo(float).tiny)[:, None]).sum(axis=0)
     near = np.sort(np.argsort(-shares, kind="stable")[:NEAREST])
-    local = DenseSystem(system.kernel, system.points[near], system.noise[near])
+    local = DenseSystem(kernel, system.points[near], system.noise[near])
     variance = np.maximum(prior - local.explained(cross[:, near].T), 0.0)
-    targets = processes[0].values(local.points) + local.noise * alpha[near]
+    targets = process.values(local.points) + local.noise * process.alpha[near]
     errors = local.factor.solve(targets) / np.sqrt(local.factor.lower_inverse().diagonal())
-    deviation = np.sqrt(variance * max(1.0, float(np.mean(errors**2))) + means.var(axis=0))
-    scale = score.scale * ensemble.unit
-    return values, np.hypot(scale * deviation, values - scale * means.mean(axis=0))
+    return weights @ process.values(codes), variance * max(1.0, float(np.mean(errors**2)))
