@@ -71,7 +71,7 @@ def is_point(letters: Sequence[str], sites: Sites) -> bool:
 
 
 def bits_of_places(places: NDArray[np.intp], sites: Sites, n_bits: Sequence[int]) -> NDArray[np.uint8]:
-    """Bits of letters by their places (m, sites) among those of a site, of which the last ``n_bits[i]`` have one."""
+    """Bits of letters by their places (m, sites) at each site, where the last ``n_bits[i]`` letters have a bit."""
     pieces = [np.empty((len(places), 0), dtype=np.uint8)]
     for (_, letters), n, own in zip(sites, n_bits, places.T, strict=True):
         pieces.append(np.eye(len(letters), dtype=np.uint8)[own, len(letters) - n :])

@@ -150,8 +150,10 @@ class TableSurvey:
         columns = [first for first, *_ in found]
         wild = {survey.name: survey.wild_type for survey in self.surveys if survey.wild_type is not None}
         letters = {column.name: wild_letters(column, wild.get(column.name)) for column in columns if wild}
-        if wild and not any(map(any, letters.values())):
+        odd: list[str] = []
+        if wild and not any(isinstance(one, LetterString | Mutations) for one in columns):
             odd = [f"column {one.name!r}, {why}" for one in self.surveys if (why := slip(one.seen, one.words.odd))]
+        if wild and (odd or not any(map(any, letters.values()))):
             why = odd[0] if odd else "leave it out"
             raise ValueError(f"a wild type is given, and no column holds sequences or mutations; {why}.")
         surveys = [survey for survey in self.surveys if survey.name not in left_out]

@@ -43,7 +43,7 @@ REACH: Final = float(ndtri((1 + CONFIDENCE) / 2))
 class Background:
     """A fitted model at a reference, whose sites have ``codes``; ``letters`` are the places that changes may lead to.
 
-    ``beside`` is another model of the same table: where the first knows no deviations, they are those of the other,
+    ``beside`` is another model of the same table: where the first knows no deviations, they are the other's,
     widened by the distance between the effects in both.
     """
 
@@ -240,7 +240,7 @@ def reference_effects(
 
     Notes
     -----
-    Where there are more than 4,096 sets of a size, only those of the strongest single changes are looked at.
+    Where there are more than 4,096 sets of a size, only sets of the strongest single changes are looked at.
     """
     background = Background.of(model, encoding, reference)
     listed, rows = background.sets(order, background.effects(background.singles)), []

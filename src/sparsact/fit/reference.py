@@ -66,7 +66,7 @@ def changed(encoding: Encoding, codes: Codes, to: Reference) -> Codes:
 
 
 def _mutated(encoding: Encoding, codes: Codes, listed: list[tuple[int, str, str]], text: str) -> Codes:
-    """Letters after mutations; those of no mutation, such as WT, as they are."""
+    """Letters after mutations; of none, such as WT, as they are."""
     places = {name: i for i, (name, _) in enumerate(encoding.sites)}
     column = next(one for one in encoding.columns if isinstance(one, LetterString | Mutations))
     found = codes.copy()

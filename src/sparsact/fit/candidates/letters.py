@@ -23,7 +23,7 @@ AT_ONCE: Final = 1 << 15
 def with_components(targets: Sequence[TargetResult], background: Background, rows: Codes) -> tuple[TargetResult, ...]:
     """The targets with variances by number of sites and by site of the fitted functions, or of latents.
 
-    Letters are those of the background, as frequent as in rows (m, sites). All their combinations are evaluated, and
+    Letters are the background's, as frequent as in rows (m, sites). All their combinations are evaluated, and
     nothing is added where these are too many.
     """
     model, sizes = background.model, [len(letters) for letters in background.letters]
