@@ -130,7 +130,7 @@ def _models(result: FitResult, target: TargetResult) -> dict[str, FoldScores]:
 def _interval_note(result: FitResult, target: TargetResult) -> str:
     if all(term.low is None for term in target.terms):
         return "Intervals are not known for this fit."
-    significant = SIGNIFICANT + (BY_POSTERIOR if result.details.by_posterior else BY_TESTS)
+    significant = SIGNIFICANT + (BY_POSTERIOR if result.details.by_posterior or target.of_letters else BY_TESTS)
     if any(not term.identified for term in target.terms):
         return (
             f"{significant} A hollow mark is an effect that these rows do not identify: other products can take "
