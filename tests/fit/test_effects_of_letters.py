@@ -128,8 +128,8 @@ def test_the_deviations_of_a_process_are_of_its_joint_posterior():
     assert found.deviations[0, 0] > latent.standard_errors([(0,)])[0]
 
 
-def test_the_deviations_of_letters_are_of_a_mixture_of_processes():
-    """By matrices of all rows, widened by the errors of rows left out and the distance from the ensemble."""
+def test_the_deviations_of_letters_are_of_processes_and_their_kernels():
+    """By matrices of all rows, the jackknife of the folds, and the distance from the ensemble."""
     table, _ = planted(150, 3, "ACGT", 1, 0.2, 3)
     model = LettersRegressor(random_state=0).fit(table["seq"].to_pylist(), table["y"].to_numpy())
     texts = np.array([list(one) for one in ("AAA", "CAA", "ACA", "CCA")])
@@ -147,7 +147,8 @@ def test_the_deviations_of_letters_are_of_a_mixture_of_processes():
         variances.append(np.diag(prior - cross @ inverse @ cross.T) * max(1.0, left_out))
     unit = score.scale * model._ensemble.unit
     away = found.values[:, 0] - unit * np.mean(means, axis=0)
-    expected = unit**2 * (np.mean(variances, axis=0) + np.var(means, axis=0)) + away**2
+    jackknife = (len(means) - 1) * np.var(means, axis=0)
+    expected = unit**2 * (np.mean(variances, axis=0) + jackknife) + away**2
     np.testing.assert_allclose(found.deviations[:, 0] ** 2, expected, rtol=1e-5)
     np.testing.assert_allclose(found.values[:, 0], weights @ model.predict(texts), atol=1e-6)
 

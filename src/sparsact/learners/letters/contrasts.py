@@ -19,14 +19,15 @@ ROWS_AT_ONCE: Final = 1 << 12
 def contrast_moments(ensemble: LetterEnsemble, codes: Codes, weights: csr_array) -> tuple[Array, Array]:
     """Contrasts of weights (k, m), each of sum 0, of values at rows of letters (m, n), and their deviations (k,).
 
-    The variance is that of the mixture of the processes, each of which has a kernel of its own, plus the square of the
-    distance between their mean and the ensemble.
+    The variance is the mean of the processes', plus what their kernels leave open: as each was learned without one of
+    the folds, that is the jackknife's, of one fold at a time. The square of the distance between their mean and the
+    ensemble is added.
     """
     values, score = weights @ ensemble.values(codes), ensemble.scores["process"]
     pairs = (_moments(one, codes, weights) for one in score.models if isinstance(one, Posterior))
     means, variances = map(np.stack, zip(*pairs, strict=True))
     scale = score.scale * ensemble.unit
-    deviation = np.sqrt(variances.mean(axis=0) + means.var(axis=0))
+    deviation = np.sqrt(variances.mean(axis=0) + (len(means) - 1) * means.var(axis=0))
     return values, np.hypot(scale * deviation, values - scale * means.mean(axis=0))
 
 
