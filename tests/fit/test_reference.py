@@ -10,7 +10,7 @@ import pytest
 from commands import run
 
 import sparsact as sa
-from sparsact.fit.reference import reference_effects
+from sparsact.fit.effects import reference_effects
 
 NAMES = ("a", "b", "c", "d")
 
@@ -69,6 +69,7 @@ def test_the_command_takes_a_reference(capsys, fitted, tmp_path):
         assert json.loads(run(capsys, *words, "--json")[1])["reference_effects"] == expected
         out = run(capsys, *words)[1]
         assert "at the reference" in out
+        assert all(row["low"] < row["at_reference"] < row["high"] for row in expected)
         assert " × ".join(expected[0]["columns"]) in out
 
 
@@ -87,8 +88,8 @@ def test_bad_references_are_refused_in_one_line(fitted, reference):
     assert "\n" not in str(refused.value)
 
 
-def test_only_columns_of_two_values_have_a_reference():
-    table = pa.table({"colour": ["red", "blue", "green"] * 10, "b": [0, 1] * 15, "y": list(range(30))})
+def test_columns_of_numbers_have_no_reference():
+    table = pa.table({"x": np.linspace(0, 1, 30) ** 2, "b": [0, 1] * 15, "y": list(range(30))})
     result = sa.fit_table(table, "y", degree=1)
-    with pytest.raises(ValueError, match="'colour' has more"):
+    with pytest.raises(ValueError, match="'x' is numbers"):
         result.effects_from("b=1")

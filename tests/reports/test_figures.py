@@ -39,7 +39,10 @@ CHARTS = [
     (confusion_chart, lambda: classes().confusion),
     (by_number_chart, of_letters),
     (pairs_of_sites_chart, of_letters),
-    (letters_chart, of_letters),
+    (
+        letters_chart,
+        lambda: replace(summary().targets[0], sites=of_letters()[1], letter_effects=((0.0, 3.0), (0.0, 1.0))),
+    ),
     (by_site_chart, of_letters),
     (load_chart, tables),
     (layouts_chart, tables),

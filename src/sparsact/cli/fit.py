@@ -84,8 +84,9 @@ def fit(
     wild_type: Annotated[
         str | None,
         typer.Option(
-            metavar="SEQUENCE",
-            help="Letters of the wild type, with which a column of sequences or mutations (A12V:G45D) must agree.",
+            metavar="SEQUENCE|ROW|most-frequent",
+            help="The wild type, from which effects are counted, as mutations such as E104K: its letters, the number "
+            "or the name of its row, or the most frequent letters. Its values of columns of two are 0.",
         ),
     ] = None,
     groups: Annotated[

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from sparsact import files
@@ -43,9 +44,18 @@ def inspect_model(
     reference: Annotated[
         str | None,
         typer.Option(
-            metavar="'A=1,B=0'|TABLE",
-            help="Also show what changes from this row do, such as a wild type: columns that are not named are 0. Or "
-            "from the first row of a table.",
+            metavar="'A=1,B=0'|SEQUENCE|A12V:G45D|TABLE",
+            help="Also show what changes from this row do: what is not named is as in the wild type of the fit, or has "
+            "the most frequent letter; bits are 0. Or from the first row of a table.",
+            show_default=False,
+        ),
+    ] = None,
+    contrast: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B",
+            help="Show how much higher the prediction is with A than with B instead: mutations, sequences, or values "
+            "such as 'A=1', in the background that --reference names.",
             show_default=False,
         ),
     ] = None,
@@ -100,15 +110,27 @@ def inspect_model(
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
     effects: list[dict[str, Any]] = []
-    if reference is not None:
-        from sparsact.fit.reference import reference_effects
+    differences: list[dict[str, Any]] = []
+    if contrast is not None:
+        from sparsact.fit.effects import contrast as contrast_of
+
+        differences = contrast_of(learned, encoding, *contrast, reference)
+    elif reference is not None:
+        from sparsact.fit.effects import reference_effects
 
         effects = reference_effects(learned, encoding, reference, top=top)
     found, show = described(learned, encoding, top, measure)
     if as_json:
         names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
         found = {"kind": type(learned).__name__, **names, **found}
-        typer.echo(json.dumps(found | ({} if reference is None else {"reference_effects": effects}), allow_nan=False))
+        found |= {} if contrast is None else {"contrasts": differences}
+        found |= {} if reference is None or contrast is not None else {"reference_effects": effects}
+        typer.echo(json.dumps(found, allow_nan=False))
+    elif contrast is not None:
+        for one in differences:
+            known = one["low"] is not None
+            bounds = f"   95 % interval [{one['low']:+.5g}, {one['high']:+.5g}]" if known else ""
+            terminal().print(shown(f"{one['target']}: {' against '.join(contrast)}  {one['value']:+.5g}{bounds}"))
     else:
         show()
         _print_from_reference(effects)
@@ -152,25 +174,20 @@ def _of_function(model: Any, encoding: Encoding, top: int) -> Described:
         terminal().print(shown(f"{type(model).__name__} of {len(encoding.feature_names)} columns{text}"))
         for site, known in found.get("sites", {}).items():
             terminal().print(shown(f"  {site}: {', '.join(known)}"))
-        if target["terms"]:
-            _print_terms(target)
-        else:
-            terminal().print("no effects: the sites have more combinations of letters than are evaluated")
+        _print_terms(target)
 
     return found | {"targets": [target]}, show
 
 
 def terms_of(model: Any, encoding: Encoding, top: int) -> list[Term]:
-    """The strongest effects, and the constant; of letters in the mean over all combinations, equally often."""
+    """The strongest effects, and the constant; of letters from the reference of the fit."""
+    from sparsact.fit.candidate import has_letters
     from sparsact.fit.candidates.gp import gp_terms
-    from sparsact.fit.candidates.letters import components, mean_of_letters, terms_of_letters
+    from sparsact.fit.effects import listed_terms
     from sparsact.fit.explain import constant
 
-    sites, found = components(model, encoding)
-    if found:
-        return [*terms_of_letters(found[0], sites, top), mean_of_letters(found[0])]
-    if hasattr(model, "letters_"):
-        return []  # more combinations than are evaluated
+    if has_letters(encoding) or encoding.reference:
+        return list(listed_terms(model, encoding, 0, top))
     return [*gp_terms(model, encoding, top), constant(model, 0)]
 
 
@@ -215,21 +232,28 @@ def _of_tables(model: LSHModel, encoding: Encoding, top: int) -> Described:
 
 
 def _of_polynomial(model: LowDegree, encoding: Encoding, top: int, measure: str) -> Described:
-    """The terms of a polynomial; of sites with letters its components."""
-    from sparsact.fit.candidates.letters import are_identified, components, mean_of_letters, terms_of_letters
+    """The terms of a polynomial; of sites with letters from the reference of the fit."""
+    from sparsact.fit.candidate import has_letters
+    from sparsact.fit.candidates.letters import components, frequencies
+    from sparsact.fit.effects import Background, listed_terms
     from sparsact.fit.explain import constant, function_names, shares, terms
     from sparsact.fit.scores import LowDegreeInfo
+    from sparsact.fourier.measure import DATA
 
-    info, (sites, of_letters) = LowDegreeInfo.of(model), components(model, encoding, measure=measure)
-    names, targets = encoding.feature_names, []
-    for i, name in enumerate(function_names(encoding)):
+    info, of_letters = LowDegreeInfo.of(model), has_letters(encoding) or bool(encoding.reference)
+    names, targets, functions = encoding.feature_names, [], function_names(encoding)
+    of_sites = []
+    if has_letters(encoding):
+        at = Background.of(model, encoding)
+        even = [np.ones(len(known)) for known in at.letters]
+        of_sites = components(at, frequencies(model, at) if measure == DATA else even, len(functions))
+    for i, name in enumerate(functions):
         by_degree, by_column = shares(model, i, measure)
-        found = [*terms(model, i, encoding, top), constant(model, i)]
-        if of_letters:
-            names = tuple(site for site, _ in sites)
-            by_degree, by_column = of_letters[i].variance_by_degree(), of_letters[i].variance_by_site()
-            if not are_identified(model, found[:-1]):
-                found = [*terms_of_letters(of_letters[i], sites, top), mean_of_letters(of_letters[i])]
+        if of_sites:
+            names = tuple(site for site, _ in encoding.sites)
+            by_degree, by_column = of_sites[i].variance_by_degree(), of_sites[i].variance_by_site()
+        found = [*(listed_terms(model, encoding, i, top) if of_letters else terms(model, i, encoding, top))]
+        found += [] if of_letters else [constant(model, i)]
         influences = dict(zip(names, by_column.tolist(), strict=True))
         listed, weights = [term.to_dict() for term in found], by_degree.tolist()
         targets.append({"name": name, "terms": listed, "weight_by_degree": weights, "influences": influences})
@@ -269,9 +293,11 @@ def _print_terms(target: dict[str, Any]) -> None:
 
 def _print_from_reference(effects: list[dict[str, Any]]) -> None:
     for name in dict.fromkeys(row["target"] for row in effects):
-        table = grid(["changes from the reference"], ("at the reference", "averaged"), title=name)
+        heads = ("at the reference", "low (95 %)", "high (95 %)", "averaged")
+        table = grid(["changes from the reference"], heads, title=name)
         for row in effects:
             if row["target"] == name:
-                numbers = (f"{row[what]:+.5g}" for what in ("at_reference", "averaged"))
+                values = (row[what] for what in ("at_reference", "low", "high", "averaged"))
+                numbers = ("–" if value is None else f"{value:+.5g}" for value in values)
                 table.add_row(shown(" × ".join(row["columns"])), *numbers)
         terminal().print(table)

@@ -256,19 +256,30 @@ def texts_of(dictionary: pa.Array) -> Iterator[str]:
         yield from map(spelling, dictionary[start : start + 128].to_pylist())
 
 
-def two_values(values: tuple[str, ...]) -> tuple[str, ...]:
+REFERENCES: Final = frozenset(  # what something is compared with, in the words of tables of experiments
+    {"wt", "wildtype", "wild-type", "wild_type", "ref", "reference", "control", "ctrl", "untreated", "parental"}
+    | {"-", "none", "no", "off", "false", "absent"}
+)
+
+
+def two_values(values: tuple[str, ...], wild_type: str | None = None) -> tuple[str, ...]:
     """Which value is bit 0 and which is bit 1: the smaller is 0, but of the signs 1 and -1, -1 is bit 1.
 
-    Texts go in alphabetical order, so that "no" is 0 and "yes" is 1. A constant 0 or 1 keeps its meaning.
+    A value that names what the other is compared with, such as "wt", "REF" or "control", is 0, and so is the wild
+    type's; other texts go in alphabetical order. A constant 0 or 1 keeps its meaning.
 
     >>> two_values(("yes", "no")), two_values(("-1", "1")), two_values(("20", "3")), two_values(("1",))
     (('no', 'yes'), ('1', '-1'), ('3', '20'), ('0', '1'))
+    >>> two_values(("KO", "WT")), two_values(("+", "-")), two_values(("mut", "wt")), two_values(("0", "1"), "1")
+    (('WT', 'KO'), ('-', '+'), ('wt', 'mut'), ('1', '0'))
     """
+    if wild_type in values and len(values) > 1:
+        return tuple(sorted(values, key=lambda value: value != wild_type))
     if set(values) <= {"0", "1"}:
         return ("0", "1")
     if set(values) <= {"-1", "1"}:
         return ("1", "-1")
-    return tuple(in_order(set(values)))
+    return tuple(sorted(in_order(set(values)), key=lambda value: value.casefold() not in REFERENCES))
 
 
 def in_order(values: set[str]) -> list[str]:

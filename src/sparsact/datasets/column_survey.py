@@ -252,7 +252,7 @@ class ColumnSurvey:
         if self._is_bit_string(values):
             return BitString(self.name, self.width or 0, self.ragged)
         if len(values) <= 2:
-            return Bit(self.name, two_values(values))
+            return Bit(self.name, two_values(values, self.wild_type))
         if (sums := self.number_sums) is not None:
             return self._number(sums)
         n_distinct, among = (len(self.seen) + 1, self.rows_until_full) if self.full else (len(self.seen), n_rows)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import as_number, at_limits, codes, exact, numbers_and_rest, too_long
-from sparsact.datasets.sites import BitString, LetterString, Mutations
+from sparsact.datasets.sites import BitString, LetterString, Mutations, bits_of_places, is_point, places_of_letters
 from sparsact.datasets.table_files import PlacedRows
 from sparsact.datasets.table_summary import TableDesign
 
@@ -217,6 +217,7 @@ _FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
     "names": lambda value: isinstance(value, tuple) and all(map(_is_text, value)),
     "length": lambda value: type(value) is int and 0 < value <= LONGEST_BIT_STRING,
     "padded": lambda value: type(value) is bool,
+    "mutated": lambda value: type(value) is bool,
     "pattern": lambda value: isinstance(value, str),
     "fill": lambda value: value is None or (type(value) in (int, float) and isfinite(value)),
     "centre": lambda value: type(value) in (int, float) and isfinite(value),
@@ -229,13 +230,14 @@ class Encoding:
     """Columns that are features, columns that are targets, and what the reader was asked to do with them.
 
     Features come in the order of the file. ``notes`` are sentences for people; ``design`` is what is kept of the rows
-    that a model was learned from.
+    that a model was learned from. ``reference`` has the letter of each site from which effects are counted, if any.
     """
 
     columns: tuple[Column, ...]
     targets: tuple[Real | Classes, ...]
     notes: tuple[str, ...] = ()
     design: TableDesign | None = None
+    reference: tuple[str, ...] = ()
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -265,27 +267,28 @@ class Encoding:
         return tuple(found)
 
     @property
+    def mutated_sites(self) -> frozenset[str]:
+        """Names of the sites whose bits are mutations: their first letter is the wild type's, and has no bit."""
+        sequences = (one for one in self.columns if isinstance(one, LetterString | Mutations))
+        return frozenset(name for column in sequences if column.mutated for name, _ in column.sites)
+
+    @property
     def bits_of_sites(self) -> tuple[int, ...]:
         """Bits of each site."""
-        mutated = {name for column in self.columns if isinstance(column, Mutations) for name, _ in column.sites}
+        mutated = self.mutated_sites
         return tuple(len(letters) - (len(letters) == 2 or name in mutated) for name, letters in self.sites)
+
+    def codes(self, X: Points) -> NDArray[np.intp]:
+        """Places (m, sites) among the letters of each site, of points X of bits."""
+        return places_of_letters(X, self.sites, self.bits_of_sites)
+
+    def bits(self, codes: NDArray[np.intp]) -> NDArray[np.uint8]:
+        """Points of bits whose letters have these places (m, sites): the inverse of :meth:`codes`."""
+        return bits_of_places(codes, self.sites, self.bits_of_sites)
 
     def letters(self, X: Points) -> NDArray[np.str_]:
         """Letters (m, sites) of points X of bits."""
-        places = self.letter_places(X).T
-        return np.stack(
-            [np.array(letters)[of_site] for (_, letters), of_site in zip(self.sites, places, strict=True)], 1
-        )
-
-    def letter_places(self, X: Points) -> NDArray[np.intp]:
-        """Places (m, sites) among the letters of their sites, of points X of bits."""
-        found: list[NDArray[np.intp]] = []
-        first = 0
-        for (_, letters), n_bits in zip(self.sites, self.bits_of_sites, strict=True):
-            bits = X[:, first : first + n_bits].astype(bool)
-            found.append(np.where(bits.any(axis=1), bits.argmax(axis=1) + (n_bits < len(letters)), 0))
-            first += n_bits
-        return np.stack(found, axis=1)
+        return np.stack([np.array(own)[i] for (_, own), i in zip(self.sites, self.codes(X).T, strict=True)], axis=1)
 
     @property
     def real(self) -> bool:
@@ -320,7 +323,7 @@ class Encoding:
         }
         if self.design is not None:
             described["design"] = asdict(self.design)
-        return json.dumps(described, ensure_ascii=False)
+        return json.dumps(described | ({"reference": self.reference} if self.reference else {}), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Encoding:
@@ -331,12 +334,15 @@ class Encoding:
             targets = tuple(column_of(target) for target in described["targets"])
             notes = tuple(str(note) for note in described["notes"])
             design = TableDesign.from_dict(described["design"]) if "design" in described else None
+            reference = tuple(map(str, described.get("reference", ())))
         except (LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise ValueError(f"an encoding lacks something: {error}") from error
         one = [target for target in targets if isinstance(target, Real | Classes)]
         if not one or len(one) < len(targets) or (len(one) > 1 and not all(isinstance(t, Real) for t in one)):
             raise ValueError("an encoding has targets that are no targets")
-        encoding = cls(columns, tuple(one), notes, design)
+        encoding = cls(columns, tuple(one), notes, design, reference)
+        if reference and not is_point(reference, encoding.sites):
+            raise ValueError("an encoding has a reference of other letters than its sites")
         if design is not None:
             reals = sum(isinstance(column, Real) for column in columns)
             sizes = design.n_bits + reals, len(design.low), len(design.high)

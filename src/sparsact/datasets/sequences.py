@@ -137,8 +137,8 @@ class WordSurvey:
         own = (wild_type or "").translate(self.meant)
         absent = [
             f"{i} ({letter})"
-            for i, (letter, of_rows) in enumerate(zip(own, column.letters, strict=False), 1)
-            if letter not in of_rows
+            for i, (letter, of_rows) in enumerate(zip(own, self.letters, strict=False), 1)
+            if letter not in self._joined(of_rows)
         ]
         if absent:
             found.append(
@@ -156,7 +156,13 @@ class WordSurvey:
             if self.odd:
                 raise ValueError(f"column {name!r}: {self.odd}; a site has one wild type.")
             letters = {site: "".join(one) for site, one in sorted(self.mutated.items())}
-            _check_mutations(name, letters, wild_type)
+            listed_wild = mutations(wild_type or "")
+            if listed_wild:
+                raise ValueError(
+                    f"column {name!r}: lists of mutations say by themselves what the wild type is, and {wild_type} is "
+                    "a mutant; name a row without mutations, or leave the wild type out."
+                )
+            _check_mutations(name, letters, None if listed_wild == [] else wild_type)
             return Mutations(name, tuple(f"{i}{one[0]}{''.join(sorted(one[1:]))}" for i, one in letters.items()))
         if not self.letters:
             return None
@@ -164,9 +170,12 @@ class WordSurvey:
         dense = is_dense(list(map(len, found)), n_texts)
         if not (many or dense or (wild_type and len(wild_type) == len(found))):
             return None
-        if wild_type is not None:
-            _check_letters(name, found, wild_type.translate(self.meant))
-        return LetterString(name, found)
+        if wild_type is None:
+            return LetterString(name, found)
+        wild = wild_type.translate(self.meant)
+        _check_letters(name, found, wild)
+        found = tuple(own + letters.replace(own, "") for own, letters in zip(wild, found, strict=True))
+        return LetterString(name, found, mutated=True)
 
     def state(self) -> dict[str, Any]:
         """All that was seen, as JSON spells it."""

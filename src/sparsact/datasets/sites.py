@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_letters
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -81,6 +81,32 @@ def bits_of_letters(places: NDArray[np.intp], letters: Sequence[str]) -> NDArray
     if len(letters) == 2:
         return places[:, None].astype(np.uint8)
     return np.equal(places[:, None], np.arange(len(letters))).astype(np.uint8)
+
+
+Sites = Sequence[tuple[str, Sequence[str]]]  # names and letters
+
+
+def is_point(letters: Sequence[str], sites: Sites) -> bool:
+    """Whether there is one letter of each site."""
+    return len(letters) == len(sites) and all(one in own for one, (_, own) in zip(letters, sites, strict=True))
+
+
+def bits_of_places(places: NDArray[np.intp], sites: Sites, n_bits: Sequence[int]) -> NDArray[np.uint8]:
+    """Bits of letters by their places (m, sites) at each site, where the last ``n_bits[i]`` letters have a bit."""
+    pieces = [np.empty((len(places), 0), dtype=np.uint8)]
+    for (_, letters), n, own in zip(sites, n_bits, places.T, strict=True):
+        pieces.append(np.eye(len(letters), dtype=np.uint8)[own, len(letters) - n :])
+    return np.concatenate(pieces, axis=1)
+
+
+def places_of_letters(X: NDArray[Any], sites: Sites, n_bits: Sequence[int]) -> NDArray[np.intp]:
+    """Inverse of :func:`bits_of_places`."""
+    found, first = [np.empty((len(X), 0), dtype=np.intp)], 0
+    for (_, letters), n in zip(sites, n_bits, strict=True):
+        bits = X[:, first : first + n].astype(bool)
+        found.append(np.where(bits.any(axis=1), bits.argmax(axis=1) + (n < len(letters)), 0)[:, None])
+        first += n
+    return np.concatenate(found, axis=1)
 
 
 @dataclass(frozen=True)
@@ -166,23 +192,27 @@ class LetterString:
     """A column of texts of one length: at each place that varies a site, whose letters become bits.
 
     ``letters`` lists the letters of every place, in alphabetical order; a place of one letter has no bit. Letters that
-    are not listed are read in the other case, and U as T among nucleotides.
+    are not listed are read in the other case, and U as T among nucleotides. ``mutated``: the first letter of each place
+    is the wild type's, and every other one has a bit, named as a mutation such as ``E104K``, with places from 1.
     """
 
     kind: ClassVar[str] = "letters"
     name: str
     letters: tuple[str, ...]
+    mutated: bool = False
 
     @property
     def sites(self) -> tuple[tuple[str, str], ...]:
         """Name and letters of each site."""
-        return tuple((f"{self.name}[{i}]", letters) for i, letters in enumerate(self.letters, 1) if len(letters) > 1)
+        varying = [(i, letters) for i, letters in enumerate(self.letters, 1) if len(letters) > 1]
+        return tuple((f"{own[0]}{i}" if self.mutated else f"{self.name}[{i}]", own) for i, own in varying)
 
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the bits that the column gives."""
-        named = [(name, letters[1:] if len(letters) == 2 else letters) for name, letters in self.sites]
-        return tuple(f"{name}={letter}" for name, letters in named for letter in letters)
+        equals = "" if self.mutated else "="
+        named = [(name, own[1:] if len(own) == 2 or self.mutated else own) for name, own in self.sites]
+        return tuple(f"{name}{equals}{letter}" for name, letters in named for letter in letters)
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
         """Bits of a piece of the column, shape (m, bits)."""
@@ -207,7 +237,8 @@ class LetterString:
             for row in np.flatnonzero(~same.any(axis=1)).tolist():
                 reasons.setdefault(row, f"letter {str(characters[row, i])!r} of {texts[row]!r} {why}")
             if len(letters) > 1:
-                pieces.append(bits_of_letters(same.argmax(axis=1), letters))
+                bits = bits_of_letters(same.argmax(axis=1), letters)
+                pieces.append(bits[:, 1:] if self.mutated and len(letters) > 2 else bits)
         if reasons:
             raise UnreadableError(self.name, first_row, reasons)
         return np.concatenate(pieces, axis=1)
@@ -221,6 +252,7 @@ class Mutations:
     """
 
     kind: ClassVar[str] = "mutations"
+    mutated: ClassVar[bool] = True
     name: str
     values: tuple[str, ...]
 

@@ -18,6 +18,7 @@ from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_files import Data, Parts, PlacedRows, did_you_mean, resolve, resolve_patterns
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.datasets.value_counts import MODULUS, MOST_ROWS, RowNumbers
+from sparsact.datasets.wild_type import wild_letters
 
 if TYPE_CHECKING:  # checks of arrays bring SciPy, which many users of the data sets need not load
     from sparsact.saving.schema import Arrays, State
@@ -152,10 +153,12 @@ class TableSurvey:
             raise ValueError("several targets must all be numbers; learn classes one target at a time.")
         found, left_out = self._columns()
         columns = [first for first, *_ in found]
-        if self.surveys[0].wild_type is not None and not any(
-            isinstance(one, LetterString | Mutations) for one in columns
-        ):
+        wild = {survey.name: survey.wild_type for survey in self.surveys if survey.wild_type is not None}
+        letters = {column.name: wild_letters(column, wild.get(column.name)) for column in columns if wild}
+        odd: list[str] = []
+        if wild and not any(isinstance(one, LetterString | Mutations) for one in columns):
             odd = [f"column {one.name!r}: {why}" for one in self.surveys if (why := one.odd_rows())]
+        if wild and (odd or not any(map(any, letters.values()))):
             why = odd[0] if odd else "leave it out"
             raise ValueError(f"a wild type is given, and no column holds sequences or mutations; {why}.")
         surveys = [survey for survey in self.surveys if survey.name not in left_out]
@@ -186,7 +189,9 @@ class TableSurvey:
         if constant:
             what = "nothing can be learned from what is" if useless else "left out, since they are"
             notes.append(f"{what} the same in every row: {listed(constant)}.")
-        return Encoding(kept, targets, tuple(notes))
+        encoding = Encoding(kept, targets, tuple(notes))
+        reference = [letter for column in kept for letter in letters.get(column.name, ())]
+        return replace(encoding, reference=tuple(reference) if any(reference) and not encoding.real else ())
 
     def _columns(self) -> tuple[list[list[Column]], dict[str, UnfitError]]:
         """What the columns become, and identifiers to leave out; any other unfit column is refused."""

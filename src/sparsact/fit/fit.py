@@ -13,19 +13,21 @@ from sparsact.datasets.columns import Classes
 from sparsact.datasets.table_summary import MOST_BITS
 from sparsact.datasets.unseen_rows import DesignSums, bits_of, design_notes
 from sparsact.environment import versions
-from sparsact.fit.candidate import Details, Facts, Fit, FitRun, Targets
+from sparsact.fit.candidate import Details, Facts, Fit, FitRun, Targets, has_letters
 from sparsact.fit.candidates import candidates
 from sparsact.fit.candidates.latent import pinned_notes
-from sparsact.fit.candidates.letters import explained_letters
+from sparsact.fit.candidates.letters import with_components
 from sparsact.fit.candidates.low_degree import search_for, select_polynomial
 from sparsact.fit.candidates.lsh import MAX_NUMBERS
 from sparsact.fit.choose import kinds_to_try, select_model
+from sparsact.fit.effects import Background, explained_from
 from sparsact.fit.explain import confusion, function_names, scored_targets
-from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums
+from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, as_numbers
 from sparsact.fit.forecast import forecast
 from sparsact.fit.leaks import leaks
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import check_targets, warnings
+from sparsact.fit.reference import letters_at
 from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
 from sparsact.fit.scores import Choices, FoldScores, LowDegreeInfo, Selected, noise_ceiling
@@ -73,7 +75,15 @@ class FitSteps:
             run.facts = replace(run.facts, table=replace(table, encoding=encoding))
             if options.explain:
                 targets, details = kind.findings(run, fit, targets)
-                targets = self._explained(targets, fit, sums.sample)
+                if has_letters(encoding) or encoding.reference:
+                    rows = encoding.codes(sums.sample.rows()[0])
+                    beside = next((run.fits[one].model for one in ("letters", "gp") if one in run.fits), None)
+                    background = Background.of_rows(model, encoding, rows, beside)
+                    encoding = replace(encoding, reference=letters_at(encoding, background.codes))
+                    functions = as_numbers(encoding.targets[0], y).reshape(len(y), -1)
+                    targets = explained_from(targets, background, rows, functions)
+                    targets = with_components(targets, background, rows) if has_letters(encoding) else targets
+                targets = self._with_ceilings(targets, sums.sample)
             if kind.is_polynomial:
                 choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
         model.table_encoding_ = encoding.to_json()
@@ -123,10 +133,9 @@ class FitSteps:
         last = pinned_notes(self.table, self.options, sums.sample)
         return replace(encoding, notes=tuple(dict.fromkeys((*first, *encoding.notes, *last))))
 
-    def _explained(self, targets: Targets, fit: Fit, sample: RowSample) -> Targets:
-        """The targets with effects of letters where sites have them, and of numbers with noise ceilings."""
+    def _with_ceilings(self, targets: Targets, sample: RowSample) -> Targets:
+        """The targets of numbers with noise ceilings."""
         X, y, _ = sample.rows()
-        targets = explained_letters(targets, fit.model, self.table.encoding, X)
         if self._is_classes:
             return targets
         return tuple(

@@ -111,8 +111,10 @@ def fit_table(
     strict : bool
         Refuse the table where columns would be left out.
     wild_type : str, optional
-        Sequence of the wild type, with which a column of sequences, or of mutations such as ``A12V:G45D``, must agree;
-        sites count from 1.
+        Makes letters mutations such as ``E104K``, with sites from 1, and effects what these do to the wild type: its
+        sequence, the number of its row, from 1, the name of its row, which a cell holds, or ``"most-frequent"``, the
+        most frequent letters. Lists of mutations such as ``A12V:G45D`` must agree with it; of columns of two values,
+        its own become 0.
     groups : str, optional
         Column of groups, such as plates or families: rows of a group are in one fold, for every model that is compared.
         It is not learned from, and neither are the next four.

@@ -108,7 +108,7 @@ def _structure(result: FitResult, target: TargetResult, prefix: str) -> list[Dis
     if not result.details.has_effects or not target.terms:
         return []
     note = _interval_note(result, target)
-    if target.anova is not None:
+    if target.of_letters:
         return list(letters_figures(target, prefix, note))
     structure = [interactions_chart.display(target, prefix=prefix, note=note)]
     if sum(len(term.subset) == 2 for term in target.terms) >= FEWEST_PAIRS:
@@ -137,7 +137,7 @@ def _models(result: FitResult, target: TargetResult) -> dict[str, FoldScores]:
 def _interval_note(result: FitResult, target: TargetResult) -> str:
     if all(term.low is None for term in target.terms):
         return "Intervals are not known for this fit."
-    significant = SIGNIFICANT + (BY_POSTERIOR if result.details.by_posterior else BY_TESTS)
+    significant = SIGNIFICANT + (BY_POSTERIOR if result.details.by_posterior or target.of_letters else BY_TESTS)
     if any(not term.identified for term in target.terms):
         return (
             f"{significant} A hollow mark is an effect that these rows do not identify: other products can take "

@@ -17,6 +17,7 @@ from sparsact.datasets.splits import ChosenParts, split_rows
 from sparsact.datasets.table_files import Parts, resolve
 from sparsact.datasets.table_stream import BATCH_ROWS, TableSurvey
 from sparsact.datasets.targets import TargetSurvey
+from sparsact.datasets.wild_type import wild_types
 from sparsact.fit.options import FitOptions
 from sparsact.passes.progress import StageProgress
 from sparsact.passes.resumable import Checkpoint
@@ -36,12 +37,17 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
     """A survey that has seen no row: of every column, or where the encoding is given of the targets."""
     if encoding is not None and encoding.real and options.domain == "cube":
         raise ValueError("domain 'cube' takes bits, and the encoding has columns of numbers; leave one of them out.")
-    names = ("domain", "task", "strict", "wild_type")
+    names = ("domain", "task", "strict")
     columns, wanted = options.columns, {name: getattr(options, name) for name in names}
     ignore, keep = (*options.ignore, *options.row_columns), options.model == "lsh"
-    return TableSurvey.of(
+    survey = TableSurvey.of(
         parts, options.target, columns, BATCH_ROWS, ignore=ignore, **wanted, encoding=encoding, keep_missing=keep
     )
+    if options.wild_type is not None:
+        wild = wild_types(parts, [one.name for one in survey.surveys], options.wild_type)
+        for one in survey.surveys:
+            one.wild_type = wild.get(one.name)
+    return survey
 
 
 def chosen_parts(parts: Parts, options: FitOptions, needed: Sequence[str]) -> ChosenParts:

@@ -1,90 +1,104 @@
-"""Effects from a named reference, such as a wild type: at the reference, and averaged over all settings."""
+"""References such as a wild type: letters of all sites, by a sequence, a list of mutations, values or a row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, encoded_table
-from sparsact.datasets.columns import Bit
-from sparsact.datasets.sites import BitString
+from sparsact.datasets.columns import Column, Real
+from sparsact.datasets.sites import LetterString, Mutations, mutations
 from sparsact.datasets.table_files import resolve
-from sparsact.datasets.unseen_rows import bit_values
-from sparsact.fourier import Spectrum, interactions
-from sparsact.hypercube import bits_to_signs, n_subsets
 
 Reference = str | Path | Mapping[str, Any]
+Codes = NDArray[np.intp]  # places among the letters of each site
+FORMS: Final = "give a sequence, a list of mutations such as A12V:G45D, values such as 'a=1,b=0', or a table"
 
 
-def reference_signs(encoding: Encoding, reference: Reference) -> NDArray[np.int8]:
-    """Signs of the features at a reference: ``"a=1,b=0"`` (or a mapping), or the first row of a table."""
-    odd = [column.name for column in encoding.columns if not isinstance(column, Bit | BitString)]
-    if odd:
-        raise ValueError(f"a reference names one of two values in each column, and {odd[0]!r} has more; leave it out.")
-    if isinstance(reference, Path) or (isinstance(reference, str) and "=" not in reference):
-        X = next(iter(encoded_table(reference, encoding, batch_rows=1).points()), None)
-        if X is None or not len(X):
-            raise ValueError(f"{reference} has no row; its first row is the reference.")
-        return bits_to_signs(X[0])
-    if isinstance(reference, str):
-        pairs = [piece.partition("=")[::2] for piece in reference.split(",")]
-        reference = {name.strip(): value.strip() for name, value in pairs}
-    named = {resolve([name], encoding.source_columns, "column")[0]: str(value) for name, value in reference.items()}
-    bits = []
-    for column in (one for one in encoding.columns if isinstance(one, Bit | BitString)):
-        zero = column.zeros if isinstance(column, BitString) else column.values[0]
-        bits.append(column.encode(pa.array([named.get(column.name, zero)]), 0)[0])
-    return bits_to_signs(np.concatenate(bits))
+def default_reference(encoding: Encoding, rows: Codes | None = None) -> Codes:
+    """Letters (sites,) of the reference of a fit: the wild type's where rows (m, sites) have it, or else frequent ones.
+
+    Without rows, and where no reference is known, it is the first letter of each site.
+    """
+    known = encoding.reference or ("",) * len(encoding.sites)
+    found = [letters.index(own) if own else 0 for own, (_, letters) in zip(known, encoding.sites, strict=True)]
+    for site, column in enumerate(() if rows is None else rows.T):
+        counts = np.bincount(column)
+        if not known[site] or found[site] >= len(counts) or not counts[found[site]]:
+            found[site] = int(counts.argmax())
+    return np.array(found, dtype=np.intp)
 
 
-def reference_effects(
-    model: object, encoding: Encoding, reference: Reference, *, order: int = 2, top: int | None = None
-) -> list[dict[str, Any]]:
-    """What changing columns from a reference does: alone and, beyond that, together; the largest first.
+def letters_at(encoding: Encoding, codes: Codes) -> tuple[str, ...]:
+    """Letters of sites by their places."""
+    return tuple(letters[place] for (_, letters), place in zip(encoding.sites, codes.tolist(), strict=True))
 
-    Parameters
-    ----------
-    model : estimator
-        Of columns of two values, with a ``spectrum_``.
-    encoding : Encoding
-        Of the table that it was learned from.
-    reference : str, path or mapping
-        ``"a=1,b=0"``, or ``{"a": 1, "b": 0}``: other columns have their value 0. Or a table, whose first row it is.
-    order : int
-        The most columns that are changed together.
-    top : int, optional
-        How many sets of columns to list.
 
-    Returns
-    -------
-    rows : list of dict
-        ``target``; ``columns``, each with its values before and after; ``at_reference``, the epistasis of the set (for
-        one column, the difference) with all others as in the reference; ``averaged``, the same averaged over all
-        settings of the others. Both are exact for the model. Suits ``pandas.DataFrame``.
+def changed(encoding: Encoding, codes: Codes, to: Reference) -> Codes:
+    """Letters (sites,) after changes: values of columns or sites, mutations, a whole sequence, or a table's first row.
 
     Raises
     ------
     ValueError
-        If a column or value is unknown, or some column has more than two values.
+        If a column, site, letter or value is unknown, or some column is numbers.
     """
-    signs, found = reference_signs(encoding, reference), []
-    values = bit_values(encoding)
-    spectra = getattr(model, "spectrum_", None)
-    if spectra is None:
-        raise ValueError(f"a {type(model).__name__} has no spectrum; choose model low-degree, sparse or gp.")
-    for name, spectrum in zip(encoding.target_names, spectra if isinstance(spectra, list) else [spectra], strict=True):
-        largest = min(order, Spectrum.of(spectrum).n)
-        here = interactions(spectrum, "Moebius", order=largest, reference=signs)
-        averaged = interactions(spectrum, "BII", order=largest, reference=signs)
-        listed = n_subsets(here.n, largest, 1)  # larger sets are stored as zeros, if at all
-        for subset, effect in here.top(listed if top is None else min(top, listed)):
-            pairs = (values[i][:: int(signs[i])] for i in subset)  # before and after
-            changes = [f"{before}→{after.rpartition('=')[2]}" for before, after in pairs]
-            row = {"target": name, "columns": changes, "at_reference": effect, "averaged": averaged[subset]}
-            found.append(row)
+    if odd := [column.name for column in encoding.columns if isinstance(column, Real)]:
+        raise ValueError(f"a reference has a value of few in each column, and {odd[0]!r} is numbers; leave it out.")
+    if isinstance(to, Mapping):
+        return _with_values(encoding, codes, to)
+    text, sequences = str(to), [one for one in encoding.columns if isinstance(one, LetterString | Mutations)]
+    if isinstance(to, str) and "=" in to:
+        pairs = [piece.partition("=")[::2] for piece in to.split(",")]
+        return _with_values(encoding, codes, {name.strip(): value.strip() for name, value in pairs})
+    if isinstance(to, Path) or Path(text).is_file() or not sequences:
+        X = next(iter(encoded_table(to, encoding, batch_rows=1).points()), None)
+        if X is None or not len(X):
+            raise ValueError(f"{to} has no row; its first row is the reference.")
+        return np.asarray(encoding.codes(X)[0])
+    if (listed := mutations(text)) is None:
+        return _with_values(encoding, codes, {sequences[0].name: text})
+    return _mutated(encoding, codes, listed, text)
+
+
+def _mutated(encoding: Encoding, codes: Codes, listed: list[tuple[int, str, str]], text: str) -> Codes:
+    """Letters after mutations; of none, such as WT, as they are."""
+    places = {name: i for i, (name, _) in enumerate(encoding.sites)}
+    column = next(one for one in encoding.columns if isinstance(one, LetterString | Mutations))
+    found = codes.copy()
+    for number, wild, new in listed:
+        names = [name for name in places if name in encoding.mutated_sites and name[1:] == str(number)]
+        place = places.get(names[0] if names else f"{column.name}[{number}]", -1)
+        letters = encoding.sites[place][1] if place >= 0 else ()
+        if wild not in letters or new not in letters:
+            own = f"it has {', '.join(letters)} there" if letters else "no such site varies in the table"
+            raise ValueError(f"{text}: {wild}{number}{new} is no change that the model knows; {own}; {FORMS}.")
+        found[place] = letters.index(new)
+    return found
+
+
+def _with_values(encoding: Encoding, codes: Codes, values: Mapping[str, Any]) -> Codes:
+    """Letters after columns, or sites by their names, take other values."""
+    found, sites = codes.copy(), {name: i for i, (name, _) in enumerate(encoding.sites)}
+    columns: dict[str, Column] = {column.name: column for column in encoding.columns}
+    first: dict[str, int] = {}  # site of each column
+    n_sites = 0
+    for column in encoding.columns:
+        first[column.name] = n_sites
+        n_sites += len(Encoding((column,), ()).sites)
+    for name, value in values.items():
+        if name in sites and name not in columns:
+            letters = encoding.sites[sites[name]][1]
+            if str(value) not in letters:
+                raise ValueError(f"site {name!r} has no {value!r} in the table, but {', '.join(letters)}.")
+            found[sites[name]] = letters.index(str(value))
+            continue
+        own = resolve([name], list(columns), "column")[0]
+        bits = columns[own].encode(pa.array([str(value)]), 0)
+        of_column = Encoding((columns[own],), ()).codes(bits)[0]
+        found[first[own] : first[own] + len(of_column)] = of_column
     return found

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import files, registry
+from sparsact.datasets.sites import LetterString
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.candidate import Details
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
@@ -17,10 +18,9 @@ from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.numbers import duration, size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sparsact.datasets import Encoding
     from sparsact.datasets.table_files import Data
+    from sparsact.fit.reference import Reference
     from sparsact.fit.scored_table import ScoredTable
     from sparsact.fit.suggest import Goal, SuggestedRows
     from sparsact.fit.target_result import TargetResult
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 TERMS_SHOWN: Final = 8
 FEW_ROWS: Final = 200
 LEAST_SHARE: Final = 0.1  # of the variance, that is not called nothing even if the folds differ by more
+MOST_LETTERS_SHOWN: Final = 60  # of a reference in a sentence
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,11 @@ class FitResult:
         """Which model the terms of the targets belong to, in a sentence."""
         if not self.of_letters:
             return self.choices.terms_of
-        return TERMS_OF_LETTERS.format(function=self.details.function)
+        own, letters = self.encoding.columns[0], iter(self.encoding.reference)
+        reference = "the wild type" if self.encoding.mutated_sites else "the most frequent letter of each site"
+        if isinstance(own, LetterString) and len(self.encoding.columns) == 1 and len(own.letters) <= MOST_LETTERS_SHOWN:
+            reference += f" ({''.join(one if len(one) == 1 else next(letters) for one in own.letters)})"
+        return TERMS_OF_LETTERS.format(function=self.details.function, reference=reference)
 
     def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""
@@ -225,9 +230,9 @@ class FitResult:
         rows = [{"target": target.name} | term.to_dict() for target in self.targets for term in target.listed()]
         return to_pandas(rows, list(rows[0]) if rows else ("target",))
 
-    def effects_from(self, reference: str | Path | Mapping[str, object], order: int = 2) -> list[dict[str, Any]]:
-        """Effects from a reference such as a wild type; see :func:`sparsact.fit.reference.reference_effects`."""
-        from sparsact.fit.reference import reference_effects
+    def effects_from(self, reference: Reference | None = None, order: int = 2) -> list[dict[str, Any]]:
+        """Effects from a reference such as a wild type; see :func:`sparsact.fit.effects.reference_effects`."""
+        from sparsact.fit.effects import reference_effects
 
         return reference_effects(self.model, self.encoding, reference, order=order)
 
@@ -238,6 +243,12 @@ class FitResult:
         from sparsact.fit.suggest import suggest_rows
 
         return suggest_rows(self.model, budget, candidates, goal, **options)
+
+    def contrast(self, one: Reference, other: Reference, background: Reference | None = None) -> list[dict[str, Any]]:
+        """How targets differ between two changes of a background; see :func:`sparsact.fit.effects.contrast`."""
+        from sparsact.fit.effects import contrast
+
+        return contrast(self.model, self.encoding, one, other, background)
 
     def to_dict(self) -> dict[str, Any]:
         """All findings but the held-out rows, of numbers and texts: what ``sparsact fit --json`` prints."""

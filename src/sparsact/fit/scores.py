@@ -271,8 +271,8 @@ class Scores:
 
 
 TERMS_OF_LETTERS: Final = (
-    "The effects belong to letters, and to pairs of letters beyond these, in the {function}, averaged over the "
-    "other sites by the frequencies of their letters in the table. They have no intervals."
+    "The effects are what a change of {reference} does to the {function}, and what two changes do together beyond "
+    "that, with 95 % posterior intervals where there are some. The constant is the value there."
 )
 LEAST_WEIGHT: Final = 0.005  # that is shown
 

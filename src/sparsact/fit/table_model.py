@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Classes, Encoding, LogReal
-from sparsact.learners import LettersRegressor
+from sparsact.learners import LatentRegressor, LettersRegressor
 from sparsact.learners.predictor import predictor
 
 Array = NDArray[np.float64]
@@ -28,13 +29,26 @@ class TableModel:
     model: object
     encoding: Encoding
 
-    def _rows(self, X: NDArray[Any]) -> NDArray[Any]:
+    def rows(self, X: NDArray[Any]) -> NDArray[Any]:
         """The rows as the model takes them."""
         return self.encoding.letters(X) if isinstance(self.model, LettersRegressor) else X
 
     def values(self, X: NDArray[Any]) -> Array:
         """Values (m, functions): targets as they were learned, or what a classifier compares."""
-        return predictor(self.model).values(self._rows(X))
+        return predictor(self.model).values(self.rows(X))
+
+    def functions(self, X: NDArray[Any]) -> Array:
+        """Values (m, functions) of what effects are of: of a measurement model its latent."""
+        if isinstance(self.model, LatentRegressor):
+            return np.asarray(self.model.predict_latent(X)[:, None])
+        return self.values(X)
+
+    @property
+    def letters(self) -> list[list[int]]:
+        """Places of the letters of each site that the model can predict."""
+        known: Any = self.model.letters_ if isinstance(self.model, LettersRegressor) else repeat(None)
+        pairs = zip(self.encoding.sites, known, strict=False)
+        return [[i for i, one in enumerate(letters) if own is None or one in own] for (_, letters), own in pairs]
 
     def answers(self, X: NDArray[Any]) -> NDArray[Any]:
         """Predictions: numbers, (m,) or (m, targets), or names of classes."""
@@ -50,7 +64,7 @@ class TableModel:
         If the model gives none, they are as wide as its held-out errors where about this value is predicted.
         """
         by_method, design = predictor(self.model), self.encoding.design
-        ends = by_method.interval(self._rows(X), found, confidence)
+        ends = by_method.interval(self.rows(X), found, confidence)
         if ends is not None:
             return ends[:, :1], ends[:, 1:]
         reach, held_out = np.full(found.shape, np.inf), None if design is None else design.held_out

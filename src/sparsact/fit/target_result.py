@@ -27,6 +27,7 @@ class TargetResult:
     a Gaussian process, the share of each degree from 1 in the variance over the cube, and its 95 % interval. ``anova``
     are, where sites have letters, the components of the fitted function over all their combinations, with the names and
     letters of the ``sites``: ``weights`` and ``influences`` are then its variances by number of sites, and by site.
+    ``letter_effects`` are then, for each site, what each of its letters changes from the reference.
     """
 
     name: str
@@ -44,11 +45,12 @@ class TargetResult:
     posterior_shares: tuple[tuple[float, float, float], ...] = ()
     anova: Anova | None = None
     sites: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    letter_effects: tuple[tuple[float, ...], ...] = ()
 
     @property
     def of_letters(self) -> bool:
-        """Whether the terms are effects of letters, not of bits."""
-        return self.anova is not None and all(not term.n_bits for term in self.terms)
+        """Whether the terms are effects of changes from a reference, not of bits."""
+        return bool(self.letter_effects)
 
     @property
     def learned(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.utils.validation import _get_feature_names
 
 from sparsact.fourier import Spectrum, walsh_hadamard
@@ -136,6 +137,16 @@ class CubeEnsemble:
         reach = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2)
         coefficients = self.spectrum_.coefficients[self._numbers(named)]
         return np.asarray(coefficients[:, None] + self.standard_errors(named)[:, None] * np.array([-reach, reach]))
+
+    def contrast_deviations(self, X: ArrayLike, weights: csr_array) -> Array:
+        """Deviations (k,) of contrasts (k, m) of values at rows X, as if errors of coefficients were uncorrelated."""
+        if self._deviations is None:
+            return np.full(weights.shape[0], np.nan)
+        codes, found = pack(np.asarray(X), "bits").codes()[:, 0].astype(np.intp), []
+        for row in weights.toarray():
+            table = np.bincount(codes, row, self._values.size)
+            found.append(np.linalg.norm(walsh_hadamard(table, normalize=False) * self._deviations))
+        return np.array(found)
 
     def _numbers(self, subsets: Iterable[Iterable[int]]) -> NDArray[np.intp]:
         """Numbers of subsets in table order."""

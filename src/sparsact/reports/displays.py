@@ -311,9 +311,10 @@ def heat_map(axes: Axes, values: NDArray[np.float64], columns: Sequence[str], ro
     axes.set_facecolor(PALE)
     picture = axes.imshow(values, cmap=colours, vmin=low, vmax=size, aspect="equal")
     for names, set_ticks, turned in ((columns, axes.set_xticks, 90), (rows, axes.set_yticks, 0)):
-        if len(names) <= MOST_LABELS:
-            labels = [shortened(name) for name in names]
-            set_ticks(range(len(names)), labels, rotation=turned if max(map(len, labels), default=0) > 1 else 0)
+        step = max(1, -(-len(names) // MOST_LABELS))  # of more than have room, every second or so is named
+        labels = [shortened(name) for name in names[::step]]
+        turned = turned if max(map(len, labels), default=0) > 1 else 0
+        set_ticks(range(0, len(names), step), labels, rotation=turned)
     axes.figure.colorbar(picture, ax=axes, shrink=0.8)
 
 

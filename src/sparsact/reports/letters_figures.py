@@ -66,14 +66,12 @@ def pairs_of_sites_chart(frame: Frame) -> Axes:
     return pair_map(frame, "site")
 
 
-def letters_frame(source: Source) -> Frame:
+def letters_frame(target: TargetResult) -> Frame:
     """The effect of each letter at each site."""
-    found, sites = source
-    effects = [found.component((site,)).tolist() for site in range(len(sites))]
     return {
-        "site": [name for name, letters in sites for _ in letters],
-        "letter": [letter for _, letters in sites for letter in letters],
-        "effect": [effect for of_site in effects for effect in of_site],
+        "site": [name for name, letters in target.sites for _ in letters],
+        "letter": [letter for _, letters in target.sites for letter in letters],
+        "effect": [effect for of_site in target.letter_effects for effect in of_site],
     }
 
 
@@ -81,8 +79,8 @@ def letters_frame(source: Source) -> Frame:
     "letters",
     "Effects of letters",
     letters_frame,
-    "What a letter changes in the function, on average over the letters of the other sites, as frequent as in "
-    "the table: blue raises it, vermilion lowers it. Grey: the site does not have the letter.",
+    "What a letter changes in the function, other sites being as in the reference, whose own letters change nothing: "
+    "blue raises it, vermilion lowers it. Grey: the site does not have the letter.",
 )
 def letters_chart(frame: Frame) -> Axes:
     """A row a site, and a column a letter."""
@@ -124,7 +122,6 @@ largest_chart = replace(interactions_chart, caption="Effects in units of the tar
 def letters_figures(target: TargetResult, prefix: str, note: str) -> tuple[Display, ...]:
     """Figures of one target; the note is for its strongest effects."""
     source = target.anova, target.sites
-    effects = (largest_chart if target.of_letters else interactions_chart).display(target, prefix=prefix, note=note)
-    charts = (by_number_chart, pairs_of_sites_chart, letters_chart, by_site_chart)
-    first, second, *rest = (one.display(source, prefix=prefix) for one in charts)
-    return first, second, effects, *rest
+    of_variance = (by_number_chart, pairs_of_sites_chart, by_site_chart) if target.anova is not None else ()
+    effects = largest_chart.display(target, prefix=prefix, note=note), letters_chart.display(target, prefix=prefix)
+    return (*(one.display(source, prefix=prefix) for one in of_variance), *effects)

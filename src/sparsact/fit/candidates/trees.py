@@ -40,7 +40,7 @@ class BoostedTrees:
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Values (m, functions)."""
-        last, X = self.n_trees - 1, X if self.letters is None else self.letters.letter_places(X)
+        last, X = self.n_trees - 1, X if self.letters is None else self.letters.codes(X)
         values = [
             np.stack([next(islice(trees.staged_predict(X), last, None)) for trees in fit], axis=1) for fit in self.fits
         ]
@@ -57,7 +57,7 @@ def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
     letters = table.encoding if has_letters(table.encoding) else None
     n_columns = len(table.feature_names) if letters is None else len(letters.sites)
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (n_columns * n_functions)))
-    columns = X if letters is None else letters.letter_places(X)
+    columns = X if letters is None else letters.codes(X)
     categories = None if letters is None else [len(of_site) > 2 for _, of_site in letters.sites]
     functions = as_numbers(target, y).reshape(len(y), -1)
     sizes = of_rows[max(least for least in of_rows if least <= len(X))]

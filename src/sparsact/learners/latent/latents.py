@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from sparsact.hypercube import Subset, characters
 from sparsact.learners.cube_gp.posterior_mixture import MarginalPosterior
@@ -47,6 +48,12 @@ class PolynomialLatent:
         mean, variance = np.concatenate(found, axis=1)
         return self.shift + self.unit * mean, self.unit * np.sqrt(np.maximum(variance, 0.0))
 
+    def contrasts(self, bits: Array, weights: csr_array) -> tuple[Array, Array]:
+        """Contrasts (k,) of weights (k, m), each of sum 0, of values at points of bits, and their deviations (k,)."""
+        rows = weights @ characters(1 - 2 * bits, self.subsets)
+        variance = np.einsum("kp,kp->k", rows @ self.covariance, rows)
+        return self.unit * (rows @ self.values), self.unit * np.sqrt(np.maximum(variance, 0.0))
+
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Values and standard errors (N,) of the coefficients of some subsets, or of all."""
         place = {subset: k for k, subset in enumerate(self.subsets)}
@@ -74,6 +81,10 @@ class ProcessLatent:
     def moments(self, bits: Array, *, curve_known: bool = True) -> tuple[Array, Array]:
         """Means and standard deviations (m,) at points of bits (m, n)."""
         return self.given.values(bits), self.given.deviations(bits)
+
+    def contrasts(self, bits: Array, weights: csr_array) -> tuple[Array, Array]:
+        """Contrasts (k,) of weights (k, m), each of sum 0, of values at points of bits, and their deviations (k,)."""
+        return self.posterior.contrasts(bits, weights)
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Means and standard deviations (N,) of the coefficients of some subsets, or of all in table order."""

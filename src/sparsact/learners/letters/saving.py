@@ -24,6 +24,7 @@ _ENSEMBLE: Final = {
 _PROCESSES: Final = {
     "theta": ArrayField("k parameters", finite=True),
     "alpha": ArrayField("k rows", finite=True),
+    "row_weights": ArrayField("rows", finite=True, nonnegative=True, optional=True),  # earlier files have none
 }
 _UNITS: Final = {"units": ArrayField("2", finite=True)}
 _CURVE: Final = {"knots": ArrayField("t", finite=True), "values": ArrayField("t", finite=True)}
@@ -46,6 +47,9 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
         if processes:
             own["theta"] = np.stack([process.system.kernel.theta for process in processes])
             own["alpha"] = np.stack([process.alpha for process in processes])
+            first = processes[0].system
+            if isinstance(first.kernel, LetterKernel):
+                own["row_weights"] = first.kernel.noise_variance / first.noise
         arrays |= schema.add_prefix(f"score{place}", own)
     for place, (knots, values) in enumerate(ensemble.curves):
         arrays |= schema.add_prefix(f"curve{place}", {"knots": knots, "values": values})
@@ -79,9 +83,12 @@ def _read_processes(features: Sequence[Array], codes: Codes, arrays: Arrays) -> 
     read = schema.read_arrays(_PROCESSES, arrays, parameters=len(prior(features)[0]))
     if read["alpha"].shape[1] > len(codes):
         raise ValueError("more dual coefficients than rows")
+    n_rows = read["alpha"].shape[1]
+    weights = read.get("row_weights", np.ones(n_rows))
+    if not weights.all():
+        raise ValueError("rows of no weight")
     members = [
-        # weights are in no file, for only means are asked of these processes
-        Posterior(system_of(LetterKernel(tuple(features), theta), codes[: len(alpha)], np.ones(len(alpha))), alpha)
+        Posterior(system_of(LetterKernel(tuple(features), theta), codes[:n_rows], weights), alpha)
         for theta, alpha in zip(read["theta"], read["alpha"], strict=True)
     ]
     if not members:

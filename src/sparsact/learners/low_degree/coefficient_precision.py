@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sparsact.hypercube import Masks
 
 
 class Design(ABC):
@@ -29,6 +32,15 @@ class Design(ABC):
         """The same at some places, (N,), one at a time; None without formula, NaN if not determined by the rows."""
         variances = self.all_variances(alpha)
         return None if variances is None else variances[places]
+
+    def contrast_variances(
+        self, signs: NDArray[np.float64], weights: csr_array, masks: Masks, alpha: float
+    ) -> NDArray[np.float64] | None:
+        """Posterior variances (k,) per unit of residual variance of contrasts (k, m) of values at signs (m, n).
+
+        The ridge penalty is the prior. None without formula, NaN if neither rows nor penalty determine one.
+        """
+        return None
 
 
 @dataclass(frozen=True, eq=False)

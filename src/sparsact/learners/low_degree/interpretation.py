@@ -98,6 +98,17 @@ def variance_shares(
     return np.stack(values), np.stack(errors)
 
 
+def contrast_errors(solution: Solution, signs: NDArray[np.float64], weights: csr_array) -> NDArray[np.float64] | None:
+    """Posterior deviations (k, T) of contrasts (k, m) of values at signs (m, n); None where they are not known."""
+    freedom, penalty = solution.residual_degrees_of_freedom, solution.penalty
+    if penalty.kind != "ridge" or freedom <= 0:
+        return None
+    unscaled = solution.design.contrast_variances(signs, weights, solution.polynomial.family.masks, penalty.alpha)
+    if unscaled is None:
+        return None
+    return np.asarray(solution.unit * np.sqrt(np.outer(np.maximum(unscaled, 0.0), solution.squared_error / freedom)))
+
+
 def total_effects(
     polynomial: FittedPolynomial, statistic: LowDegreeStatistic, *, n_threads: int = 1
 ) -> NDArray[np.float64]:

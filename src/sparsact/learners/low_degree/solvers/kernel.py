@@ -14,8 +14,10 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from sparsact.bounds.unexplained import krawtchouk
+from sparsact.hypercube import Masks
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.coefficient_precision import Design
 from sparsact.learners.low_degree.compact_sums import distinct_points_of
@@ -138,12 +140,29 @@ class KernelDesign(Design):
     points: Points
     family: Family
     fit_intercept: bool
-    factor: Factor | None = None  # None for a model from a file
+    factor: Factor | None = None  # None for a model from a file, as are the roots of the points' weights
     filled: float = 0.0
+    root: NDArray[np.float64] | None = None
 
     def effective_parameters(self, alpha: float) -> float:
         """Effective parameters, the intercept not counted."""
         return float(len(self.family)) if self.factor is None else self.factor.effective_parameters - self.filled
+
+    def contrast_variances(
+        self, signs: NDArray[np.float64], weights: csr_array, masks: Masks, alpha: float
+    ) -> NDArray[np.float64] | None:
+        """Posterior variances (k,) of contrasts per unit of residual variance, by the dual system."""
+        if self.factor is None or self.root is None or not alpha:
+            return None
+        kernel = np.array([float(value) for value in _kernel_sums(self.family)])
+        here, there = signs.astype(np.float32), unpack(self.points).astype(np.float32)
+        cross = weights @ between(here, there, kernel)
+        if self.fit_intercept:
+            cross -= (cross @ self.root**2 / (self.root**2).sum())[:, None]
+        cross *= self.root
+        prior = ((weights @ between(here, here, kernel)) * weights.toarray()).sum(axis=1)
+        explained = np.einsum("km,mk->k", cross, self.factor.solve(cross.T))
+        return np.asarray(np.maximum(prior - explained, 0.0) / alpha)
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
@@ -244,4 +263,4 @@ def solve_dual(rows: DistinctPoints, family: Family, penalty: Penalty) -> tuple[
         intercept = mean - row_mean @ weights + (share @ row_mean) * weights.sum(axis=0)
         weights = weights - np.outer(share, weights.sum(axis=0))
     polynomial = DualPolynomial(family, points, weights, kernel, intercept)
-    return polynomial, KernelDesign(points, family, fit_intercept, factor, filled), factor
+    return polynomial, KernelDesign(points, family, fit_intercept, factor, filled, root), factor
