@@ -62,10 +62,10 @@ def changed(encoding: Encoding, codes: Codes, to: Reference) -> Codes:
         return np.asarray(encoding.codes(X)[0])
     if (listed := mutations(text)) is None:
         return _with_values(encoding, codes, {sequences[0].name: text})
-    return _mutated(encoding, codes, listed, text)
+    return _mutated(encoding, codes, listed)
 
 
-def _mutated(encoding: Encoding, codes: Codes, listed: list[tuple[int, str, str]], text: str) -> Codes:
+def _mutated(encoding: Encoding, codes: Codes, listed: list[tuple[int, str, str]]) -> Codes:
     """Letters after mutations; of none, such as WT, as they are."""
     places = {name: i for i, (name, _) in enumerate(encoding.sites)}
     column = next(one for one in encoding.columns if isinstance(one, LetterString | Mutations))
@@ -76,7 +76,7 @@ def _mutated(encoding: Encoding, codes: Codes, listed: list[tuple[int, str, str]
         letters = encoding.sites[place][1] if place >= 0 else ()
         if wild not in letters or new not in letters:
             own = f"it has {', '.join(letters)} there" if letters else "no such site varies in the table"
-            raise ValueError(f"{text}: {wild}{number}{new} is no change that the model knows; {own}; {FORMS}.")
+            raise ValueError(f"{wild}{number}{new} is no change that the model knows; {own}; {FORMS}.")
         found[place] = letters.index(new)
     return found
 
