@@ -14,6 +14,7 @@ from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_ensemble import CubeEnsemble
 from sparsact.learners.cube_gp import CubeGPRegressor
 from sparsact.learners.latent import LatentRegressor
+from sparsact.learners.latent.shared import Traits
 from sparsact.learners.letters import LettersRegressor
 from sparsact.learners.letters.contrasts import contrast_moments
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor
@@ -73,7 +74,10 @@ def _of_processes(model: CubeGPRegressor, X: Rows, weights: csr_array) -> Contra
 
 @contrasts.register
 def _of_measurements(model: LatentRegressor, X: Rows, weights: csr_array) -> Contrasts:
-    return Contrasts.of(*model._fitted.latent.contrasts(model._bits(X), weights))
+    latent = model._fitted.latent
+    if isinstance(latent, Traits):
+        return Contrasts.of(weights @ model.predict_latent(X))
+    return Contrasts.of(*latent.contrasts(model._bits(X), weights))
 
 
 @contrasts.register

@@ -86,7 +86,9 @@ def _strongest(model: Spectral, n_terms: int) -> list[tuple[Subset, float]]:
     n = model.n_features_in_
     by_polynomial = isinstance(model, LatentRegressor) and model.latent == "low-degree"
     if isinstance(model, CubeEnsemble) or by_polynomial or n <= LARGEST_CUBE:
-        return list(model.spectrum_.top(n_terms, min_degree=1))
+        spectrum = model.spectrum_
+        first = spectrum[0] if isinstance(spectrum, list) else spectrum  # a table's target has one trait
+        return list(first.top(n_terms, min_degree=1))
     subsets = [subset for size in (1, 2) for subset in combinations(range(n), size)]
     means = (
         model._posterior.means_of(subsets) if isinstance(model, CubeGPRegressor) else model._coefficients(subsets)[0]

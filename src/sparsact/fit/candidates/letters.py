@@ -24,7 +24,7 @@ AT_ONCE: Final = 1 << 15
 MOST_PARTS: Final = 20_000  # products of a polynomial, and pairs of sites
 
 
-def withcomponents(targets: Sequence[TargetResult], background: Background, rows: Codes) -> tuple[TargetResult, ...]:
+def with_components(targets: Sequence[TargetResult], background: Background, rows: Codes) -> tuple[TargetResult, ...]:
     """The targets with variances by number of sites and by site of the fitted functions, or of latents.
 
     Letters are the background's, as frequent as in rows (m, sites). Nothing is added where their combinations are too
@@ -32,7 +32,7 @@ def withcomponents(targets: Sequence[TargetResult], background: Background, rows
     """
     counts = [np.bincount(own)[list(known)] for known, own in zip(background.letters, rows.T, strict=True)]
     names = [name for name, _ in background.model.encoding.sites]
-    found = components(background, counts, len(targets)) or [None] * len(targets)
+    found: list[Anova | None] = [*components(background, counts, len(targets))] or [None] * len(targets)
     return tuple(
         target
         if of_target is None
