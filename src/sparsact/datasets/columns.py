@@ -269,14 +269,14 @@ class Encoding:
     @property
     def mutated_sites(self) -> frozenset[str]:
         """Names of the sites whose bits are mutations: their first letter is the wild type's, and has no bit."""
-        sequences = (one for one in self.columns if isinstance(one, LetterString | Mutations))
-        return frozenset(name for column in sequences if column.mutated for name, _ in column.sites)
+        of = [one.sites for one in self.columns if isinstance(one, LetterString | Mutations) and one.mutated]
+        return frozenset(name for sites in of for name, _ in sites)
 
     @property
     def bits_of_sites(self) -> tuple[int, ...]:
         """Bits of each site."""
         mutated = self.mutated_sites
-        return tuple(len(letters) - (len(letters) == 2 or name in mutated) for name, letters in self.sites)
+        return tuple(len(own) - (len(own) == 2 or name in mutated) for name, own in self.sites)
 
     def codes(self, X: Points) -> NDArray[np.intp]:
         """Places (m, sites) among the letters of each site, of points X of bits."""
@@ -297,16 +297,14 @@ class Encoding:
 
     @property
     def source_columns(self) -> list[str]:
-        """Columns of the file that hold the features."""
+        """Columns of the file that hold features."""
         return list(dict.fromkeys(column.name for column in self.columns))
 
     def points(self, rows: PlacedRows) -> Points:
         """X of some rows: bits (m, n) as uint8; with real columns, float64 in which a bit is its sign, 1 - 2 * bit."""
-        pieces: list[Points] = [column.encode(rows.columns.column(column.name), rows.row) for column in self.columns]
-        if self.real:
-            pairs = zip(self.columns, pieces, strict=True)
-            pieces = [piece if isinstance(column, Real) else 1.0 - 2.0 * piece for column, piece in pairs]
-        return np.concatenate(pieces, axis=1)
+        pairs = [(column, column.encode(rows.columns.column(column.name), rows.row)) for column in self.columns]
+        signs = self.real
+        return np.concatenate([1.0 - 2.0 * own if signs and not isinstance(of, Real) else own for of, own in pairs], 1)
 
     def answers(self, rows: PlacedRows) -> NDArray[np.float64]:
         """Targets of some rows: shape (m,), or (m, T) where there are several."""
@@ -321,9 +319,9 @@ class Encoding:
             "targets": [{"kind": target.kind, **asdict(target)} for target in self.targets],
             "notes": list(self.notes),
         }
-        if self.design is not None:
-            described["design"] = asdict(self.design)
-        return json.dumps(described | ({"reference": self.reference} if self.reference else {}), ensure_ascii=False)
+        described |= {} if self.design is None else {"design": asdict(self.design)}
+        described |= {"reference": self.reference} if self.reference else {}
+        return json.dumps(described, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Encoding:
