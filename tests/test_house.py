@@ -56,9 +56,9 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 69_427,
+    "src/sparsact": 73_318,
     "papers/src": 17_045,
-    "benchmarks": 7_645,
+    "benchmarks": 7_859,
 }
 IMPORTS = 0.1213
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.
@@ -76,7 +76,7 @@ def test_the_house_stays_small():
 
 FILES = {  # that a journey runs through at most
     "LowDegreeRegressor.fit": 23,
-    "sparsact fit t.csv --target y": 101,
+    "sparsact fit t.csv --target y": 104,
     "sparsify": 24,
     "LSHRegressor.fit": 28,
     "LSHRegressor.partial_fit": 16,

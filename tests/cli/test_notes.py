@@ -49,11 +49,11 @@ def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys
     told = fit_json(capsys, *words[1:])
     (target,) = told["targets"]
     intervals = {tuple(term["columns"]): term["effect_low"] for term in target["terms"]}
-    assert target["not_identified"]["site[0]"] == ["site[1] × site[2]"]
-    assert intervals["site[0]",] is None
+    assert target["not_identified"]["site[1]"] == ["site[2] × site[3]"]
+    assert intervals["site[1]",] is None
     status, out, _ = run(capsys, *words)
     assert status == 0
-    assert "site[0]   not identified by these rows: same as site[1] × site[2]" in out
+    assert "site[1]   not identified by these rows: same as site[2] × site[3]" in out
     assert sum(gain["r2"] for gain in told["r2_by_degree"]) == pytest.approx(target["r2"])
     assert max(target["influences"].values()) < 1.2 * (4 + 2 / 3)  # the variance: off the cube squares exceed it
 

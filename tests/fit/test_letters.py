@@ -26,11 +26,11 @@ def value(text):
 
 
 def from_reference(f, reference, changes):
-    """Alternating sum of a function of texts over changes, such as ``g[0]=A→T``, from the letters of a reference."""
+    """Alternating sum of a function of texts over changes, such as ``g[1]=A→T``, from the letters of a reference."""
     if not changes:
         return f("".join(reference))
     (first, *rest), changed = changes, list(reference)
-    changed[int(first[2])] = first[-1]
+    changed[int(first[2]) - 1] = first[-1]
     return from_reference(f, changed, rest) - from_reference(f, reference, rest)
 
 

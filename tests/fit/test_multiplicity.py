@@ -79,16 +79,19 @@ def test_few_discoveries_are_false():
     assert covered >= 54
 
 
-def test_effects_that_the_rows_do_not_identify_are_not_tested():
+def test_changes_of_letters_are_tested_though_the_bits_of_a_site_are_not_identified():
+    """With a bit for each of three letters their coefficients are open, and differences of two letters are not."""
     bits = np.random.default_rng(1).integers(0, 2, (60, 6))
     kinds = np.array(["u", "v", "w"])[bits[:, 0] + bits[:, 1]]
     y = bits[:, 2] + np.random.default_rng(2).normal(size=60)
     data = pa.table({"kind": kinds, "c": bits[:, 2], "y": y})
     result = sa.fit_table(data, "y", degree=1, alpha=0.0)
-    known = {term.label: term.q_value is not None for term in result.targets[0].terms}
-    assert known == dict.fromkeys(
-        ["c=0", "c=1", "kind=u", "kind=v", "kind=w"], False
-    )  # of letters: no pairs at degree 1
+    X = np.column_stack([np.ones(60), kinds == "u", kinds == "w", bits[:, 2] == 0])
+    found = {term.label: (term.effect, term.q_value is not None) for term in result.targets[0].terms}
+    least_squares = np.linalg.lstsq(X, y, rcond=None)[0][1:]
+    expected = dict(zip(("kind=v→u", "kind=v→w", "c=1→0"), least_squares, strict=True))
+    assert {label: effect for label, (effect, _) in found.items()} == pytest.approx(expected)
+    assert all(tested for _, tested in found.values())
 
 
 def test_signs_of_a_process_are_as_sure_as_they_say():

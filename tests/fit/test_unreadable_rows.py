@@ -23,7 +23,7 @@ TABLE = {
 OPTIONS = {"model": "low-degree", "degree": 1, "alpha": 1.0, "explain": False}
 GOOD = {"name": "fine", "seq": "ACG", "mutant": "M1A", "colour": "red", "x": "0.5"}
 BAD = {  # a cell, and what is said of it
-    "letter": ({"seq": "ACN"}, "seq: letter 'N' of 'ACN' at place 2 is not among the letters"),
+    "letter": ({"seq": "ACN"}, "seq: letter 'N' of 'ACN' at place 3 is not among the letters"),
     "length": ({"seq": "AC"}, "seq: 'AC' has 2 letters, and the table that was learned from has 3"),
     "no sequence": ({"seq": None}, "seq: the value is missing"),
     "mutation": ({"mutant": "Q3R"}, "mutant: 'Q3R' has a mutation that is not among the mutations"),

@@ -11,7 +11,7 @@ from sparsact.fit.candidates.low_degree import polynomial, select_polynomial
 class LassoCandidate(CandidateKind):
     """Lasso polynomials."""
 
-    kind, name, rank, is_polynomial = "lasso", "a lasso polynomial", 5, True
+    kind, name, rank, is_polynomial = "lasso", "a lasso polynomial", 6, True
     handicap, has_intervals, takes_weights, searches_bits = 1.01, False, True, True
 
     def competes(self, facts: Facts) -> bool:

@@ -80,7 +80,7 @@ def frequencies(model: LowDegree, background: Background) -> list[NDArray[Any]]:
 class LettersCandidate(CandidateKind):
     """Sites with letters."""
 
-    kind, name, rank = "letters", "a model of letters", 6
+    kind, name, rank = "letters", "a model of letters", 5
 
     def refusal(self, facts: Facts) -> str:
         """Other columns are refused, and groups."""

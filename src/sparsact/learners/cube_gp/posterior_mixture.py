@@ -35,7 +35,7 @@ from sparsact.validation.parameters import checked_probability
 
 PARTS: Final = 20  # draws of kernel and noise
 VARIANCE_DRAWS: Final = 520  # of functions: deviations have a relative standard error of 1 / sqrt(2 * 520)
-CONTRAST_DRAWS: Final = 200  # deviations have a relative standard error of 5 %
+CONTRAST_DRAWS: Final = 200  # deviations have a relative standard error of 1 / sqrt(2 * 200)
 _SUBSETS_AT_ONCE: Final = 1 << 8
 
 
