@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,9 +18,10 @@ from sparsact.reports.letters_display import LettersDisplay
 
 if TYPE_CHECKING:
     from sparsact.fit.target_result import TargetResult
+    from sparsact.fourier.hoeffding import Anova
 
 Sites = Sequence[tuple[str, Sequence[str]]]  # names and letters
-Source = tuple[Any, Sites]  # of :func:`sparsact.fourier.anova`
+Source: TypeAlias = tuple["Anova", Sites]
 OF_WHAT: Final = (
     "Shares of the variance of the fitted function, or latent, over all combinations of letters, each letter as "
     "frequent as in the table."
@@ -28,10 +29,15 @@ OF_WHAT: Final = (
 
 
 def by_number_frame(source: Source) -> Frame:
-    """Share of the variance of parts of one site, of two, and so on."""
+    """Share of the variance of parts of one site, of two, and so on to the most that have one."""
     found, _ = source
-    shares = found.variance_by_degree() / (found.variances.sum() or 1.0)
-    return {"degree": list(range(1, found.n_sites + 1)), "share": shares.tolist()}
+    shares = np.trim_zeros(found.variance_by_degree() / _total(found), "b")
+    return {"degree": list(range(1, len(shares) + 1)), "share": shares.tolist()}
+
+
+def _total(found: Anova) -> float:
+    """The variance of the function, or 1 of a constant one."""
+    return float(found.by_set[1].sum()) or 1.0
 
 
 @chart("weights", "Variance by how many sites act together", by_number_frame, f"{OF_WHAT} The parts add up to it.")
@@ -47,7 +53,7 @@ def pairs_frame(source: Source) -> Frame:
     found, sites = source
     values, names = found.variance_by_pair(), [name for name, _ in sites]
     places = [(i, i) for i in range(len(names))] + list(combinations(range(len(names)), 2))
-    total = found.variances.sum() or 1.0
+    total = _total(found)
     return {
         "site": [names[i] for i, _ in places],
         "with": [names[j] for _, j in places],
@@ -100,7 +106,7 @@ def letters_chart(frame: Frame) -> Axes:
 def by_site_frame(source: Source) -> Frame:
     """Sites from the most important down."""
     found, sites = source
-    shares = found.variance_by_site() / (found.variances.sum() or 1.0)
+    shares = found.variance_by_site() / _total(found)
     order = np.argsort(-shares, kind="stable").tolist()
     return {"site": [sites[i][0] for i in order], "share of variance": [float(shares[i]) for i in order]}
 
@@ -121,7 +127,9 @@ largest_chart = replace(interactions_chart, caption="Effects in units of the tar
 
 def letters_figures(target: TargetResult, prefix: str, note: str) -> tuple[Display, ...]:
     """Figures of one target; the note is for its strongest effects."""
-    source = target.anova, target.sites
-    of_variance = (by_number_chart, pairs_of_sites_chart, by_site_chart) if target.anova is not None else ()
     effects = largest_chart.display(target, prefix=prefix, note=note), letters_chart.display(target, prefix=prefix)
+    if target.anova is None:
+        return effects
+    source = target.anova, target.sites
+    of_variance = by_number_chart, pairs_of_sites_chart, by_site_chart
     return (*(one.display(source, prefix=prefix) for one in of_variance), *effects)

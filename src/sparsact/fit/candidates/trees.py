@@ -50,11 +50,13 @@ class BoostedTrees:
 def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
     """By leaves of a tree, boosted trees of a table, or of a sample of many rows, and their held-out scores.
 
-    Half of their mean is the fit to all rows, half the fits without a fold. A site of letters is one column.
+    Half of their mean is the fit to all rows, half the fits without a fold. A site of letters is a column a bit or, in
+    tables so large that these take long, one column: scikit-learn splits by no letter that ten rows or fewer have.
     """
     table, options, sample, stages = parts
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
-    letters = table.encoding if has_letters(table.encoding) else None
+    n_numbers = len(table.feature_names) * n_functions * min(sample.n_rows, MOST_ROWS)
+    letters = table.encoding if has_letters(table.encoding) and n_numbers > MOST_NUMBERS else None
     n_columns = len(table.feature_names) if letters is None else len(letters.sites)
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (n_columns * n_functions)))
     columns = X if letters is None else letters.codes(X)
