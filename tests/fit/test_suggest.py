@@ -12,7 +12,8 @@ from commands import run
 
 import sparsact as sa
 from sparsact.datasets import Encoding, encoded_table, open_table
-from sparsact.datasets.combinations import combined, neighbours, patterns_of, spelled
+from sparsact.datasets.combinations import neighbours, patterns_of, spelled
+from sparsact.datasets.sites import combined
 from sparsact.fit.next_rows import Search, keys_of, process_of
 from sparsact.hypercube import characters
 from sparsact.learners import CubeEnsemble

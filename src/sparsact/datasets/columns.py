@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import isfinite
+from operator import contains
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import as_number, at_limits, codes, exact, numbers_and_rest, too_long
-from sparsact.datasets.sites import BitString, LetterString, Mutations, bits_of_places, is_point, places_of_letters
+from sparsact.datasets.sites import BitString, LetterString, Mutations, combined, letter_bits
 from sparsact.datasets.table_files import PlacedRows
 from sparsact.datasets.table_summary import TableDesign
 
@@ -273,18 +274,23 @@ class Encoding:
         return frozenset(name for sites in of for name, _ in sites)
 
     @property
-    def bits_of_sites(self) -> tuple[int, ...]:
-        """Bits of each site."""
+    def patterns(self) -> list[NDArray[np.uint8]]:
+        """Bits (q, b) of the letters of each site."""
         mutated = self.mutated_sites
-        return tuple(len(own) - (len(own) == 2 or name in mutated) for name, own in self.sites)
+        return [letter_bits(len(own), mutated=name in mutated) for name, own in self.sites]
 
     def codes(self, X: Points) -> NDArray[np.intp]:
         """Places (m, sites) among the letters of each site, of points X of bits."""
-        return places_of_letters(X, self.sites, self.bits_of_sites)
+        found, first = [np.empty((len(X), 0), dtype=np.intp)], 0
+        for q, n in (own.shape for own in self.patterns):
+            bits = X[:, first : first + n].astype(bool)
+            found.append(np.where(bits.any(axis=1), bits.argmax(axis=1) + q - n, 0)[:, None])
+            first += n
+        return np.concatenate(found, axis=1)
 
     def bits(self, codes: NDArray[np.intp]) -> NDArray[np.uint8]:
         """Points of bits whose letters have these places (m, sites): the inverse of :meth:`codes`."""
-        return bits_of_places(codes, self.sites, self.bits_of_sites)
+        return combined(self.patterns, codes)
 
     def letters(self, X: Points) -> NDArray[np.str_]:
         """Letters (m, sites) of points X of bits."""
@@ -339,7 +345,8 @@ class Encoding:
         if not one or len(one) < len(targets) or (len(one) > 1 and not all(isinstance(t, Real) for t in one)):
             raise ValueError("an encoding has targets that are no targets")
         encoding = cls(columns, tuple(one), notes, design, reference)
-        if reference and not is_point(reference, encoding.sites):
+        known = [letters for _, letters in encoding.sites]
+        if reference and (len(known) != len(reference) or not all(map(contains, known, reference))):
             raise ValueError("an encoding has a reference of other letters than its sites")
         if design is not None:
             reals = sum(isinstance(column, Real) for column in columns)

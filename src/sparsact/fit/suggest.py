@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from sparsact.datasets import Encoding, encoded_table
 from sparsact.datasets.cell_values import numbers
 from sparsact.datasets.columns import Classes
-from sparsact.datasets.combinations import Bits, combined, patterns_of, spelled
+from sparsact.datasets.combinations import Bits, patterns_of, spelled
+from sparsact.datasets.sites import combined
 from sparsact.datasets.table_files import Data, resolve
 from sparsact.datasets.table_stream import BATCH_ROWS
 from sparsact.fit.next_rows import SIGNS, Choice, Process, Search, fitted_process, process_of
