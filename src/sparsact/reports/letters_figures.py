@@ -30,7 +30,7 @@ OF_WHAT: Final = (
 def by_number_frame(source: Source) -> Frame:
     """Share of the variance of parts of one site, of two, and so on."""
     found, _ = source
-    shares = found.variance_by_degree() / (found.variances.sum() or 1.0)
+    shares = found.variance_by_degree() / (found.variance_by_degree().sum() or 1.0)
     return {"degree": list(range(1, found.n_sites + 1)), "share": shares.tolist()}
 
 
@@ -47,7 +47,7 @@ def pairs_frame(source: Source) -> Frame:
     found, sites = source
     values, names = found.variance_by_pair(), [name for name, _ in sites]
     places = [(i, i) for i in range(len(names))] + list(combinations(range(len(names)), 2))
-    total = found.variances.sum() or 1.0
+    total = found.variance_by_degree().sum() or 1.0
     return {
         "site": [names[i] for i, _ in places],
         "with": [names[j] for _, j in places],
@@ -100,7 +100,7 @@ def letters_chart(frame: Frame) -> Axes:
 def by_site_frame(source: Source) -> Frame:
     """Sites from the most important down."""
     found, sites = source
-    shares = found.variance_by_site() / (found.variances.sum() or 1.0)
+    shares = found.variance_by_site() / (found.variance_by_degree().sum() or 1.0)
     order = np.argsort(-shares, kind="stable").tolist()
     return {"site": [sites[i][0] for i in order], "share of variance": [float(shares[i]) for i in order]}
 
