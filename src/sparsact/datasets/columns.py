@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import as_number, at_limits, codes, exact, numbers_and_rest, too_long
-from sparsact.datasets.sites import BitString, LetterString, Mutations, combined, letter_bits
+from sparsact.datasets.sites import BitString, LetterString, Mutations, combined, letter_bits, places_in
 from sparsact.datasets.table_files import PlacedRows
 from sparsact.datasets.table_summary import TableDesign
 
@@ -281,12 +281,7 @@ class Encoding:
 
     def codes(self, X: Points) -> NDArray[np.intp]:
         """Places (m, sites) among the letters of each site, of points X of bits."""
-        found, first = [np.empty((len(X), 0), dtype=np.intp)], 0
-        for q, n in (own.shape for own in self.patterns):
-            bits = X[:, first : first + n].astype(bool)
-            found.append(np.where(bits.any(axis=1), bits.argmax(axis=1) + q - n, 0)[:, None])
-            first += n
-        return np.concatenate(found, axis=1)
+        return places_in(self.patterns, X)
 
     def bits(self, codes: NDArray[np.intp]) -> NDArray[np.uint8]:
         """Points of bits whose letters have these places (m, sites): the inverse of :meth:`codes`."""

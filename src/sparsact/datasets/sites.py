@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_letters
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -85,6 +85,16 @@ def combined(patterns: Sequence[NDArray[np.uint8]], places: NDArray[np.intp]) ->
     """Bits (m, n) of rows whose letters have these places (m, sites) among the patterns (q, b) of each site."""
     pieces = [own[column] for own, column in zip(patterns, places.T, strict=True)]
     return np.concatenate([np.empty((len(places), 0), dtype=np.uint8), *pieces], axis=1)
+
+
+def places_in(patterns: Sequence[NDArray[np.uint8]], X: NDArray[Any]) -> NDArray[np.intp]:
+    """Inverse of :func:`combined`."""
+    found, first = [np.empty((len(X), 0), dtype=np.intp)], 0
+    for q, n in (own.shape for own in patterns):
+        bits = X[:, first : first + n].astype(bool)
+        found.append(np.where(bits.any(axis=1), bits.argmax(axis=1) + q - n, 0)[:, None])
+        first += n
+    return np.concatenate(found, axis=1)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class TableSurvey:
         parts: Parts,
         target: str | Sequence[str],
         columns: Sequence[str] | None,
-        batch_rows: int,
+        batch_rows: int = BATCH_ROWS,
         *,
         ignore: Sequence[str] = (),
         domain: str = "cube",

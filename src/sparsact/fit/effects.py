@@ -109,7 +109,7 @@ class Background:
         if self.beside is None or not np.isnan(found).all():
             return found
         other = contrast_deviations(self.beside.model, self.beside.rows(X), weights)
-        return np.hypot(other, weights @ (self.model.functions(X) - self.beside.functions(X)))
+        return np.asarray(np.hypot(other, weights @ (self.model.functions(X) - self.beside.functions(X))))
 
     def sets(self, order: int, effects: Array) -> list[Changes]:
         """Sets of up to ``order`` changes, of the strongest single ones by their effects where these are too many."""
@@ -299,7 +299,7 @@ def contrast(
     weights = csr_array([[1.0, -1.0]])
     if (points[0] == points[1]).all():
         points, weights = points[:1], csr_array([[0.0]])
-    (values,) = weights @ at.model.functions(encoding.bits(points))
+    (values,) = np.asarray(weights @ at.model.functions(encoding.bits(points)))
     (deviations,) = at.deviations(points, weights)
     rows = zip(function_names(encoding), values.tolist(), deviations.tolist(), strict=True)
     heads = ("target", "value", "low", "high")

@@ -52,7 +52,7 @@ class PolynomialLatent:
         """Deviations (k,) of contrasts of weights (k, m), each of sum 0, of values at points of bits."""
         rows = weights @ characters(1 - 2 * bits, self.subsets)
         variance = np.einsum("kp,kp->k", rows @ self.covariance, rows)
-        return self.unit * np.sqrt(np.maximum(variance, 0.0))
+        return np.asarray(self.unit * np.sqrt(np.maximum(variance, 0.0)))
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Values and standard errors (N,) of the coefficients of some subsets, or of all."""

@@ -165,7 +165,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         (:mod:`sparsact.statistics.conformal`). Infinite where these are too few for the confidence.
         """
         width = reach(self._errors, checked_probability(confidence, "`confidence`"))
-        return self.predict(X)[:, None] + np.array([-width, width])
+        return np.asarray(self.predict(X)[:, None] + np.array([-width, width]))
 
     @property
     def letters_(self) -> list[tuple[str, ...]]:
