@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import isfinite
-from operator import contains
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -24,6 +23,7 @@ CLASS_TYPES: Final = (
     *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
     *("float32", "float64"),
 )
+LONGEST_BIT_STRING: Final = 2**20
 MISSING: Final = "(missing)"  # the category of rows that lack one, where a model takes them
 Points = NDArray[Any]  # bits (m, n) as uint8, or float64 where some column is a real number
 
@@ -207,8 +207,6 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-LONGEST_BIT_STRING: Final = 2**20
-
 # What the fields of a column hold, in a description that may come from anyone.
 _FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
     "name": _is_text,
@@ -340,8 +338,8 @@ class Encoding:
         if not one or len(one) < len(targets) or (len(one) > 1 and not all(isinstance(t, Real) for t in one)):
             raise ValueError("an encoding has targets that are no targets")
         encoding = cls(columns, tuple(one), notes, design, reference)
-        known = [letters for _, letters in encoding.sites]
-        if reference and (len(known) != len(reference) or not all(map(contains, known, reference))):
+        pairs = zip(reference, encoding.sites, strict=False)
+        if reference and (len(reference) != len(encoding.sites) or not all(one in own for one, (_, own) in pairs)):
             raise ValueError("an encoding has a reference of other letters than its sites")
         if design is not None:
             reals = sum(isinstance(column, Real) for column in columns)
