@@ -13,7 +13,7 @@ import sparsact as sa
 from sparsact.fit.effects import MOST_SETS, Background, reference_effects, seen_pairs
 from sparsact.hypercube import characters
 from sparsact.learners import CubeGPRegressor, LatentRegressor, LettersRegressor, LowDegreeRegressor
-from sparsact.learners.contrasts import contrasts
+from sparsact.learners.contrasts import contrast_deviations
 
 pytestmark = pytest.mark.usefixtures("few_rivals", "unrendered")
 AMINO = list("ACDEFGHIKLMNPQRSTVWY")
@@ -106,9 +106,8 @@ def test_the_deviations_of_a_polynomial_are_of_its_ridge_posterior():
         freedom = m - 1 - np.trace(centred @ inverse @ centred.T)
         noise = ((y - model.predict(X)) ** 2).sum() / freedom
         C = weights @ characters(points, model.subsets_)
-        found = contrasts(model, points, weights)
-        np.testing.assert_allclose(found.deviations[:, 0] ** 2, noise * np.diag(C @ inverse @ C.T), rtol=1e-6)
-        np.testing.assert_allclose(found.values[:, 0], weights @ model.predict(points))
+        found = contrast_deviations(model, points, weights)
+        np.testing.assert_allclose(found[:, 0] ** 2, noise * np.diag(C @ inverse @ C.T), rtol=1e-6)
 
 
 def test_the_deviations_of_a_process_are_of_its_joint_posterior():
@@ -118,14 +117,12 @@ def test_the_deviations_of_a_process_are_of_its_joint_posterior():
     y = X[:, 0] - X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=80)
     points, weights = np.eye(6, dtype=int)[:4], np.array([[1.0, -1.0, 0, 0], [1, 1, -1, -1.0]])
     model = CubeGPRegressor("product", domain="cube", random_state=0).fit(X, y)
-    found = contrasts(model, points, csr_array(weights))
+    found = contrast_deviations(model, points, csr_array(weights))
     drawn = weights @ model.sample_y(points, 1_000)
-    np.testing.assert_allclose(found.deviations[:, 0], drawn.std(axis=1), rtol=0.18)
-    np.testing.assert_allclose(found.values[:, 0], weights @ model.predict(points))
+    np.testing.assert_allclose(found[:, 0], drawn.std(axis=1), rtol=0.18)
     latent = LatentRegressor(degree=1, censoring=None, random_state=0).fit(X, y)
-    found = contrasts(latent, points[:2], csr_array([[1.0, -1.0]]))
-    assert found.values[0, 0] == pytest.approx(2 * (latent.spectrum_[(1,)] - latent.spectrum_[(0,)]))
-    assert found.deviations[0, 0] > latent.standard_errors([(0,)])[0]
+    found = contrast_deviations(latent, points[:2], csr_array([[1.0, -1.0]]))
+    assert found[0, 0] > latent.standard_errors([(0,)])[0]
 
 
 def test_the_deviations_of_letters_are_of_processes_and_their_kernels():
@@ -134,7 +131,7 @@ def test_the_deviations_of_letters_are_of_processes_and_their_kernels():
     model = LettersRegressor(random_state=0).fit(table["seq"].to_pylist(), table["y"].to_numpy())
     texts = np.array([list(one) for one in ("AAA", "CAA", "ACA", "CCA")])
     weights = np.array([[-1.0, 1, 0, 0], [1, -1, -1, 1]])
-    found, codes = contrasts(model, texts, csr_array(weights)), model._alphabet.codes(texts)
+    found, codes = contrast_deviations(model, texts, csr_array(weights)), model._alphabet.codes(texts)
     score, means, variances = model._ensemble.scores["process"], [], []
     for process in score.models:
         kernel, points = process.system.kernel, process.system.points
@@ -146,11 +143,10 @@ def test_the_deviations_of_letters_are_of_processes_and_their_kernels():
         means.append(cross @ process.alpha)
         variances.append(np.diag(prior - cross @ inverse @ cross.T) * max(1.0, left_out))
     unit = score.scale * model._ensemble.unit
-    away = found.values[:, 0] - unit * np.mean(means, axis=0)
+    away = weights @ model.predict(texts) - unit * np.mean(means, axis=0)
     jackknife = (len(means) - 1) * np.var(means, axis=0)
     expected = unit**2 * (np.mean(variances, axis=0) + jackknife) + away**2
-    np.testing.assert_allclose(found.deviations[:, 0] ** 2, expected, rtol=1e-5)
-    np.testing.assert_allclose(found.values[:, 0], weights @ model.predict(texts), atol=1e-6)
+    np.testing.assert_allclose(found[:, 0] ** 2, expected, rtol=1e-5)
 
 
 def test_sequences_of_any_length_have_effects(tmp_path):
@@ -169,6 +165,8 @@ def test_sequences_of_any_length_have_effects(tmp_path):
     assert strongest
     assert set(strongest) <= set(pairs[:100])
     assert len(reference_effects(result.model, result.encoding, top=7)) == 7
+    result.report(tmp_path / "page.html")
+    assert "Variance by how many sites act together" in (tmp_path / "page.html").read_text()
 
 
 TABLES = {

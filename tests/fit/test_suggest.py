@@ -12,7 +12,8 @@ from commands import run
 
 import sparsact as sa
 from sparsact.datasets import Encoding, encoded_table, open_table
-from sparsact.datasets.combinations import combined, neighbours, patterns_of, spelled
+from sparsact.datasets.combinations import neighbours, patterns_of, spelled
+from sparsact.datasets.sites import combined
 from sparsact.fit.next_rows import Search, keys_of, process_of
 from sparsact.hypercube import characters
 from sparsact.learners import CubeEnsemble
@@ -231,7 +232,7 @@ def test_letters_are_suggested_as_sequences():
 
 def test_other_models_need_the_rows(fitted, tmp_path):
     _, _, data, model = fitted
-    other = with_table(CubeEnsemble(np.zeros(64), {"a": 1.0}, [0.1]), data)
+    other = with_table(CubeEnsemble(np.zeros(64), {"a": 1.0}), data)
     with pytest.raises(ValueError, match=r"a CubeEnsemble has none; pass the rows measured so far"):
         sa.suggest_rows(other, 2)
     beside = sa.suggest_rows(other, 2, measured=data).table

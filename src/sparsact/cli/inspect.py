@@ -109,31 +109,27 @@ def inspect_model(
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
-    effects: list[dict[str, Any]] = []
-    differences: list[dict[str, Any]] = []
+    changes: dict[str, list[dict[str, Any]]] = {}
     if contrast is not None:
         from sparsact.fit.effects import contrast as contrast_of
 
-        differences = contrast_of(learned, encoding, *contrast, reference)
+        changes = {"contrasts": contrast_of(learned, encoding, *contrast, reference)}
     elif reference is not None:
         from sparsact.fit.effects import reference_effects
 
-        effects = reference_effects(learned, encoding, reference, top=top)
+        changes = {"reference_effects": reference_effects(learned, encoding, reference, top=top)}
     found, show = described(learned, encoding, top, measure)
     if as_json:
         names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
-        found = {"kind": type(learned).__name__, **names, **found}
-        found |= {} if contrast is None else {"contrasts": differences}
-        found |= {} if reference is None or contrast is not None else {"reference_effects": effects}
-        typer.echo(json.dumps(found, allow_nan=False))
+        typer.echo(json.dumps({"kind": type(learned).__name__, **names, **found, **changes}, allow_nan=False))
     elif contrast is not None:
-        for one in differences:
+        for one in changes["contrasts"]:
             known = one["low"] is not None
             bounds = f"   95 % interval [{one['low']:+.5g}, {one['high']:+.5g}]" if known else ""
             terminal().print(shown(f"{one['target']}: {' against '.join(contrast)}  {one['value']:+.5g}{bounds}"))
     else:
         show()
-        _print_from_reference(effects)
+        _print_from_reference(changes.get("reference_effects", []))
 
 
 def described(model: object, encoding: Encoding, top: int, measure: str = "uniform") -> Described:

@@ -10,15 +10,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import ClassVar, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import DASHES, at_limits, is_text, listed, numbers
 from sparsact.datasets.dialect import NULLS
 from sparsact.datasets.readers import Source
 from sparsact.datasets.table_files import Parts
 
-BATCH_ROWS: Final = 1 << 16  # of a pass that counts
 MARKS: Final = pa.array([*NULLS, *DASHES])
 Rule = Callable[[pa.RecordBatch], pa.Array]  # whether each row is kept, by the columns that are needed
 
@@ -63,7 +64,7 @@ def _missing(column: pa.Array, marked: bool) -> pa.BooleanArray:
 def _marked(parts: Parts, needed: Sequence[str]) -> frozenset[str]:
     """Columns of text in which there are marks, and all else is numbers."""
     marks = dict.fromkeys(needed, 0)
-    for batch in parts.batches(needed, BATCH_ROWS):
+    for batch in parts.batches(needed):
         for name in list(marks):
             column = batch.columns.column(name)
             missing = _missing(column, is_text(column.type))
@@ -90,7 +91,7 @@ def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = 
     """
     n_rows = n_complete = 0
     lacking, marked = dict.fromkeys(needed, 0), _marked(parts, needed)
-    for batch in parts.batches(needed, BATCH_ROWS):
+    for batch in parts.batches(needed):
         missing = {name: _missing(batch.columns.column(name), name in marked) for name in needed}
         for name, of_column in missing.items():
             lacking[name] += of_column.true_count
@@ -111,16 +112,22 @@ def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = 
     return chosen_rows(parts, needed, partial(_complete, marked)), note
 
 
+def numbers_of(parts: Parts, name: str) -> Iterator[NDArray[np.float64]]:
+    """The numbers of a column, in pieces (m,)."""
+    for batch in parts.batches([name]):
+        with batch:
+            values = numbers(batch.columns.column(name), name, batch.row)
+        yield values
+
+
 def weighted_rows(parts: Parts, name: str) -> tuple[Parts, str]:
     """The rows whose weight is not 0, and a note that says how many were left out (empty if none was).
 
     The table is read once, to count them.
     """
     n_rows = n_zero = 0
-    for batch in parts.batches([name], BATCH_ROWS):
-        with batch:
-            n_zero += int((numbers(batch.columns.column(name), name, batch.row) == 0).sum())
-        n_rows += len(batch)
+    for weights in numbers_of(parts, name):
+        n_rows, n_zero = n_rows + len(weights), n_zero + int((weights == 0).sum())
     if n_rows and n_zero == n_rows:
         raise ValueError(f"column {name!r} is 0 in every row, so that no row has a weight; leave weights out.")
     note = f"left out, since their weight {name} is 0: {n_zero:,} of {n_rows:,} rows."

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import as_number, at_limits, codes, exact, numbers_and_rest, too_long
-from sparsact.datasets.sites import BitString, LetterString, Mutations, bits_of_places, is_point, places_of_letters
+from sparsact.datasets.sites import BitString, LetterString, Mutations, combined, letter_bits, places_in
 from sparsact.datasets.table_files import PlacedRows
 from sparsact.datasets.table_summary import TableDesign
 
@@ -23,6 +23,7 @@ CLASS_TYPES: Final = (
     *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
     *("float32", "float64"),
 )
+LONGEST_BIT_STRING: Final = 2**20
 MISSING: Final = "(missing)"  # the category of rows that lack one, where a model takes them
 Points = NDArray[Any]  # bits (m, n) as uint8, or float64 where some column is a real number
 
@@ -206,8 +207,6 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-LONGEST_BIT_STRING: Final = 2**20
-
 # What the fields of a column hold, in a description that may come from anyone.
 _FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
     "name": _is_text,
@@ -273,18 +272,18 @@ class Encoding:
         return frozenset(name for sites in of for name, _ in sites)
 
     @property
-    def bits_of_sites(self) -> tuple[int, ...]:
-        """Bits of each site."""
+    def patterns(self) -> list[NDArray[np.uint8]]:
+        """Bits (q, b) of the letters of each site."""
         mutated = self.mutated_sites
-        return tuple(len(own) - (len(own) == 2 or name in mutated) for name, own in self.sites)
+        return [letter_bits(len(own), mutated=name in mutated) for name, own in self.sites]
 
     def codes(self, X: Points) -> NDArray[np.intp]:
         """Places (m, sites) among the letters of each site, of points X of bits."""
-        return places_of_letters(X, self.sites, self.bits_of_sites)
+        return places_in(self.patterns, X)
 
     def bits(self, codes: NDArray[np.intp]) -> NDArray[np.uint8]:
         """Points of bits whose letters have these places (m, sites): the inverse of :meth:`codes`."""
-        return bits_of_places(codes, self.sites, self.bits_of_sites)
+        return combined(self.patterns, codes)
 
     def letters(self, X: Points) -> NDArray[np.str_]:
         """Letters (m, sites) of points X of bits."""
@@ -339,7 +338,8 @@ class Encoding:
         if not one or len(one) < len(targets) or (len(one) > 1 and not all(isinstance(t, Real) for t in one)):
             raise ValueError("an encoding has targets that are no targets")
         encoding = cls(columns, tuple(one), notes, design, reference)
-        if reference and not is_point(reference, encoding.sites):
+        pairs = zip(reference, encoding.sites, strict=False)
+        if reference and (len(reference) != len(encoding.sites) or not all(one in own for one, (_, own) in pairs)):
             raise ValueError("an encoding has a reference of other letters than its sites")
         if design is not None:
             reals = sum(isinstance(column, Real) for column in columns)

@@ -17,27 +17,13 @@ Bits = NDArray[np.uint8]
 
 def patterns_of(encoding: Encoding) -> list[Bits]:
     """For each site, or column, the bits (q, bits) of its values; a ValueError where a column is a number."""
-    found: list[Bits] = []
-    for column in encoding.columns:
-        if isinstance(column, Real):
-            raise ValueError(
-                f"combinations need columns of few values, and {column.name!r} is a number; fit again with --ignore "
-                f"{column.name}, or with a few values of it written as texts, such as low and high."
-            )
-        if isinstance(column, Bit | OneHot):
-            found.append(column.encode(pa.array([one for one in column.values if one != MISSING]), 0))
-        elif isinstance(column, BitString):
-            found += [np.array([[0], [1]], dtype=np.uint8) for _ in column.features]
-        elif isinstance(column, LetterString | Mutations):
-            for _, letters in column.sites:
-                without_first = isinstance(column, Mutations) or len(letters) == 2
-                found.append(np.eye(len(letters), dtype=np.uint8)[:, int(without_first) :])
-    return found
-
-
-def combined(patterns: Sequence[Bits], codes: NDArray[np.intp]) -> Bits:
-    """Bits (m, n) of rows whose values have the numbers (m, sites)."""
-    return np.concatenate([own[column] for own, column in zip(patterns, codes.T, strict=True)], axis=1)
+    if odd := [column.name for column in encoding.columns if isinstance(column, Real)]:
+        raise ValueError(
+            f"combinations need columns of few values, and {odd[0]!r} is a number; fit again with --ignore {odd[0]}, "
+            "or with a few values of it written as texts, such as low and high."
+        )
+    pairs = zip(encoding.patterns, encoding.sites, strict=True)
+    return [bits[[one != MISSING for one in values]] for bits, (_, values) in pairs]
 
 
 def neighbours(patterns: Sequence[Bits], row: Bits) -> Bits:

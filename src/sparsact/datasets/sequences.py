@@ -115,8 +115,9 @@ class WordSurvey:
     def _joined(self, letters: Digests) -> Digests:
         """Digests of letters that stand for themselves."""
         found: Digests = {}
+        meant = self.meant
         for letter, digest in letters.items():
-            own = letter.translate(self.meant)
+            own = letter.translate(meant)
             found[own] = (found.get(own, 0) + digest) % MODULUS
         return found
 

@@ -76,35 +76,23 @@ def one_alphabet(letters: Collection[str]) -> dict[int, str]:
     return {ord(letter): one for letter, one in own.items() if one in known and one != letter}
 
 
-def bits_of_letters(places: NDArray[np.intp], letters: Sequence[str]) -> NDArray[np.uint8]:
-    """Of two letters one bit, 1 for the second; of more one bit each."""
-    if len(letters) == 2:
-        return places[:, None].astype(np.uint8)
-    return np.equal(places[:, None], np.arange(len(letters))).astype(np.uint8)
+def letter_bits(n_letters: int, *, mutated: bool) -> NDArray[np.uint8]:
+    """Bits (q, b) of the q letters of a site: one each, but none of the first where there are two or it is mutated."""
+    return np.eye(max(2, n_letters), dtype=np.uint8)[:n_letters, int(mutated or n_letters <= 2) :]
 
 
-Sites = Sequence[tuple[str, Sequence[str]]]  # names and letters
+def combined(patterns: Sequence[NDArray[np.uint8]], places: NDArray[np.intp]) -> NDArray[np.uint8]:
+    """Bits (m, n) of rows whose letters have these places (m, sites) among the patterns (q, b) of each site."""
+    pieces = [own[column] for own, column in zip(patterns, places.T, strict=True)]
+    return np.concatenate([np.empty((len(places), 0), dtype=np.uint8), *pieces], axis=1)
 
 
-def is_point(letters: Sequence[str], sites: Sites) -> bool:
-    """Whether there is one letter of each site."""
-    return len(letters) == len(sites) and all(one in own for one, (_, own) in zip(letters, sites, strict=True))
-
-
-def bits_of_places(places: NDArray[np.intp], sites: Sites, n_bits: Sequence[int]) -> NDArray[np.uint8]:
-    """Bits of letters by their places (m, sites) at each site, where the last ``n_bits[i]`` letters have a bit."""
-    pieces = [np.empty((len(places), 0), dtype=np.uint8)]
-    for (_, letters), n, own in zip(sites, n_bits, places.T, strict=True):
-        pieces.append(np.eye(len(letters), dtype=np.uint8)[own, len(letters) - n :])
-    return np.concatenate(pieces, axis=1)
-
-
-def places_of_letters(X: NDArray[Any], sites: Sites, n_bits: Sequence[int]) -> NDArray[np.intp]:
-    """Inverse of :func:`bits_of_places`."""
+def places_in(patterns: Sequence[NDArray[np.uint8]], X: NDArray[Any]) -> NDArray[np.intp]:
+    """Inverse of :func:`combined`."""
     found, first = [np.empty((len(X), 0), dtype=np.intp)], 0
-    for (_, letters), n in zip(sites, n_bits, strict=True):
+    for q, n in (own.shape for own in patterns):
         bits = X[:, first : first + n].astype(bool)
-        found.append(np.where(bits.any(axis=1), bits.argmax(axis=1) + (n < len(letters)), 0)[:, None])
+        found.append(np.where(bits.any(axis=1), bits.argmax(axis=1) + q - n, 0)[:, None])
         first += n
     return np.concatenate(found, axis=1)
 
@@ -230,18 +218,16 @@ class LetterString:
                 text.translate({ord(one): meant[ord(one)] for one in strange if ord(one) in meant}) for text in texts
             ]
         characters = np.array(texts, dtype=f"U{len(self.letters)}").view("U1").reshape(len(texts), len(self.letters))
-        pieces = [np.empty((len(texts), 0), dtype=np.uint8)]
+        places = np.empty((len(texts), len(self.letters)), dtype=np.intp)
         for i, letters in enumerate(self.letters):
             same = characters[:, i, None] == np.array(list(letters))
             why = f"at place {i + 1} is not among the letters of the training table ({letters})."
             for row in np.flatnonzero(~same.any(axis=1)).tolist():
                 reasons.setdefault(row, f"letter {str(characters[row, i])!r} of {texts[row]!r} {why}")
-            if len(letters) > 1:
-                bits = bits_of_letters(same.argmax(axis=1), letters)
-                pieces.append(bits[:, 1:] if self.mutated and len(letters) > 2 else bits)
+            places[:, i] = same.argmax(axis=1)
         if reasons:
             raise UnreadableError(self.name, first_row, reasons)
-        return np.concatenate(pieces, axis=1)
+        return _bits(self, places[:, [len(letters) > 1 for letters in self.letters]])
 
 
 @dataclass(frozen=True)
@@ -298,8 +284,9 @@ class Mutations:
                 codes[group, place[site]] = self.by_site[site].index(new)
         if reasons:
             raise UnreadableError(self.name, first_row, reasons)
-        pieces = [
-            np.equal(column[:, None], np.arange(1, len(letters)))
-            for column, letters in zip(codes.T, self.by_site.values(), strict=True)
-        ]
-        return np.asarray(np.concatenate(pieces, axis=1).astype(np.uint8)[indices])
+        return np.asarray(_bits(self, codes)[indices])
+
+
+def _bits(column: LetterString | Mutations, places: NDArray[np.intp]) -> NDArray[np.uint8]:
+    """Bits of a column whose letters have these places (m, sites)."""
+    return combined([letter_bits(len(letters), mutated=column.mutated) for _, letters in column.sites], places)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparsact.datasets.cell_values import canonical, refuse_missing, texts_of
-from sparsact.datasets.chosen_rows import BATCH_ROWS, chosen_rows
+from sparsact.datasets.chosen_rows import chosen_rows
 from sparsact.datasets.table_files import Parts
 
 WORDS: Final = {
@@ -61,7 +61,7 @@ def split_rows(parts: Parts, name: str) -> ChosenParts:
     once, to count them.
     """
     counts: dict[str, int] = {}
-    for batch in parts.batches([name], BATCH_ROWS):
+    for batch in parts.batches([name]):
         with batch:
             refuse_missing(array := batch.columns.column(name), name, batch.row)
         found = pc.value_counts(array)

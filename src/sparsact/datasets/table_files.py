@@ -21,6 +21,7 @@ from sparsact.datasets.dialect import Dialect
 from sparsact.datasets.readers import DAMAGE, ArrowSource, ParquetSource, Source, one_line, open_frame, open_source
 
 Paths = str | Path | Sequence[str | Path]
+BATCH_ROWS: Final = 1 << 16
 Data = Any  # paths, a frame of pandas or polars, or a pyarrow.Table
 
 
@@ -99,7 +100,7 @@ class Parts:
         """Rows of all files, where all are known."""
         return None if None in self.lengths else sum(length or 0 for length in self.lengths)
 
-    def batches(self, columns: Sequence[str], batch_rows: int, first_row: int = 0) -> Iterator[PlacedRows]:
+    def batches(self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, first_row: int = 0) -> Iterator[PlacedRows]:
         """Rows of the named columns, file by file, in batches.
 
         ``first_row``, if not 0, must be where a batch began in an earlier pass. The batches are the same as then;

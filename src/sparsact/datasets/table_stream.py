@@ -15,7 +15,7 @@ from sparsact.datasets.columns import Bit, Classes, Column, Encoding, OneHot, Po
 from sparsact.datasets.repeated_columns import aliases, column_notes, without_constants
 from sparsact.datasets.side_columns import SideColumns, without_side_columns
 from sparsact.datasets.sites import BitString, LetterString, Mutations
-from sparsact.datasets.table_files import Data, Parts, PlacedRows, did_you_mean, resolve, resolve_patterns
+from sparsact.datasets.table_files import BATCH_ROWS, Data, Parts, PlacedRows, did_you_mean, resolve, resolve_patterns
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.datasets.value_counts import MODULUS, MOST_ROWS, RowNumbers
 from sparsact.datasets.wild_type import wild_letters
@@ -52,7 +52,7 @@ class TableSurvey:
         parts: Parts,
         target: str | Sequence[str],
         columns: Sequence[str] | None,
-        batch_rows: int,
+        batch_rows: int = BATCH_ROWS,
         *,
         ignore: Sequence[str] = (),
         domain: str = "cube",
@@ -221,9 +221,6 @@ class TableSurvey:
             return str(unfit[0])
         fact = f"column {survey.name!r}{unfit[0].fact}"
         return f"{fact}; if its texts are sequences, give each of their {survey.letters} letters a column of its own."
-
-
-BATCH_ROWS: Final = 65536
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class DesignSums:
         self.seen = np.full((2, 2, n, n), n > MOST_BITS)  # by values of the first bit and of the second
         self.seen[..., np.tri(n, dtype=bool)] = True  # each pair once
         start = 0
-        for n_bits in encoding.bits_of_sites:
+        for n_bits in (own.shape[1] for own in encoding.patterns):
             if n_bits > 1:  # at most one of them is 1
                 self.seen[..., start : start + n_bits, start : start + n_bits] = True
             start += n_bits

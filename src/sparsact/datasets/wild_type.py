@@ -17,7 +17,6 @@ from sparsact.datasets.sites import Mutations, mutations
 from sparsact.datasets.table_files import Parts
 
 MOST_FREQUENT: Final = "most-frequent"
-BATCH_ROWS: Final = 1 << 16
 
 
 def wild_types(parts: Parts, names: Sequence[str], given: str) -> dict[str, str]:
@@ -28,33 +27,26 @@ def wild_types(parts: Parts, names: Sequence[str], given: str) -> dict[str, str]
     """
     if given == MOST_FREQUENT:
         return most_frequent(parts, names)
-    row = _named_row(parts, given)
+    row = _row(parts, given)
     if row is None and given.isdecimal():
-        row = _row(parts, int(given) - 1) if int(given) else None
-        if row is None:
-            raise ValueError(f"wild type {given}: {parts.name} has no row of that number; rows count from 1.")
+        raise ValueError(f"wild type {given}: {parts.name} has no row of that number; rows count from 1.")
     return dict.fromkeys(names, given) if row is None else {name: row[name] for name in names if row[name]}
 
 
-def _row(parts: Parts, place: int) -> dict[str, str] | None:
-    """Texts of a row, which counts from 0; empty where a value is missing."""
-    for batch in parts.batches(parts.names, BATCH_ROWS):
+def _row(parts: Parts, given: str) -> dict[str, str] | None:
+    """Texts of the first row with a cell that holds just this, or else of the row of this number; empty if missing."""
+    number, numbered = int(given) - 1 if given.isdecimal() else -1, None
+    for batch in parts.batches(parts.names):
         with batch:
-            if place < batch.overall + len(batch):
-                values = batch.columns.slice(place - batch.overall, 1).to_pylist()[0]
-                return {name: "" if value is None else spelling(value) for name, value in values.items()}
-    return None
-
-
-def _named_row(parts: Parts, name: str) -> dict[str, str] | None:
-    """Texts of the first row with a cell that holds just this name."""
-    for batch in parts.batches(parts.names, BATCH_ROWS):
-        with batch:
-            texts = [column for column in batch.columns.columns if is_text(column.type)]
-            places = [pc.index(pc.utf8_trim_whitespace(column), name).as_py() for column in texts]
-            if found := [place for place in places if place >= 0]:
-                return _row(parts, batch.overall + min(found))
-    return None
+            texts = [pc.utf8_trim_whitespace(column) for column in batch.columns.columns if is_text(column.type)]
+            places = [place for text in texts if (place := pc.index(text, given).as_py()) >= 0]
+            place = min(places) if places else number - batch.overall
+            if 0 <= place < len(batch):
+                values = batch.columns.slice(place, 1).to_pylist()[0].items()
+                numbered = {name: "" if value is None else spelling(value) for name, value in values}
+            if places:
+                break
+    return numbered
 
 
 def most_frequent(parts: Parts, names: Sequence[str]) -> dict[str, str]:
@@ -65,7 +57,7 @@ def most_frequent(parts: Parts, names: Sequence[str]) -> dict[str, str]:
     values: dict[str, Counter[str]] = {name: Counter() for name in names}
     letters: dict[str, NDArray[np.intp]] = {}  # counts of the letters at each place
     others: set[str] = set()  # columns that are no texts of one length
-    for batch in parts.batches(names, BATCH_ROWS):
+    for batch in parts.batches(names):
         with batch:
             for name, array in zip(batch.columns.schema.names, batch.columns.columns, strict=True):
                 if len(array) and mutations(spelling(array[0])) is not None:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sparsact.datasets.cell_values import numbers
 from sparsact.datasets.columns import Classes, Encoding
 from sparsact.datasets.readers import Source, open_source
-from sparsact.datasets.table_files import MOST_PIECES, Parts, files, piece_name, pieces
-from sparsact.datasets.table_stream import BATCH_ROWS, encoded_table
+from sparsact.datasets.table_files import BATCH_ROWS, MOST_PIECES, Parts, files, piece_name, pieces
+from sparsact.datasets.table_stream import encoded_table
 from sparsact.passes.source import Partition, Reader
 from sparsact.statistics.statistic import Batch
 

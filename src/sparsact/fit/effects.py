@@ -25,18 +25,16 @@ from sparsact.fit.explain import function_names
 from sparsact.fit.reference import Codes, Reference, changed, default_reference
 from sparsact.fit.table_model import TableModel
 from sparsact.fit.target_result import TargetResult
-from sparsact.fit.term import CONFIDENCE, Term
+from sparsact.fit.term import CONFIDENCE, REACH, TERMS_KEPT, Term
 from sparsact.fourier import Spectrum
-from sparsact.learners.contrasts import Contrasts, contrasts
+from sparsact.learners.contrasts import contrast_deviations
 
 Array = NDArray[np.float64]
 Change = tuple[int, int]  # a site, and the place of its new letter
 Changes = tuple[Change, ...]
 MOST_SETS: Final = 4_096  # of one size that are evaluated
 MOST_LETTERS: Final = 2_000  # whose pairs are looked at in the rows
-TERMS: Final = 200  # whose intervals are found
 ROUNDING: Final = 1e-12  # of the largest effect
-REACH: Final = float(ndtri((1 + CONFIDENCE) / 2))
 
 
 @dataclass(frozen=True)
@@ -104,14 +102,14 @@ class Background:
         points, weights = self.batch(listed)
         return np.asarray(weights @ self.model.functions(self.model.encoding.bits(points)))
 
-    def contrasts(self, points: Codes, weights: csr_array) -> Contrasts:
-        """Contrasts (k, functions) of weights (k, m) of the values at some points (m, sites), with their deviations."""
+    def deviations(self, points: Codes, weights: csr_array) -> Array:
+        """Deviations (k, functions) of weighted sums (k, m) of values at points (m, sites); NaN where not known."""
         X = self.model.encoding.bits(points)
-        found = contrasts(self.model.model, self.model.rows(X), weights)
-        if self.beside is None or not np.isnan(found.deviations).all():
+        found = contrast_deviations(self.model.model, self.model.rows(X), weights)
+        if self.beside is None or not np.isnan(found).all():
             return found
-        other = contrasts(self.beside.model, self.beside.rows(X), weights)
-        return replace(found, deviations=np.hypot(other.deviations, found.values - other.values))
+        other = contrast_deviations(self.beside.model, self.beside.rows(X), weights)
+        return np.asarray(np.hypot(other, weights @ (self.model.functions(X) - self.beside.functions(X))))
 
     def sets(self, order: int, effects: Array) -> list[Changes]:
         """Sets of up to ``order`` changes, of the strongest single ones by their effects where these are too many."""
@@ -149,7 +147,7 @@ def ends(value: float, deviation: float, reach: float = REACH) -> tuple[float | 
 
 
 def terms_from(
-    background: Background, listed: Sequence[Changes], values: Array, target: int, n_terms: int = TERMS
+    background: Background, listed: Sequence[Changes], values: Array, target: int, n_terms: int = TERMS_KEPT
 ) -> tuple[Term, ...]:
     """The largest of some effects (k, functions) on a target, with intervals, each by itself and for all at once.
 
@@ -157,13 +155,13 @@ def terms_from(
     """
     order = np.argsort(-np.abs(values[:, target]), kind="stable")[:n_terms]
     least = ROUNDING * np.abs(values[:, target]).max(initial=0.0)
-    chosen = [listed[i] for i in order if abs(values[i, target]) > least]
-    if not chosen:
+    order = order[np.abs(values[order, target]) > least]
+    if not len(order):
         return ()
-    found = background.contrasts(*background.batch(chosen))
+    deviations = background.deviations(*background.batch([listed[i] for i in order]))[:, target]
     joint, terms = float(ndtri(1 - (1 - CONFIDENCE) / (2 * len(listed)))), []
-    for changes, value, deviation in zip(chosen, found.values[:, target], found.deviations[:, target], strict=True):
-        names, known = tuple(map(background.name, changes)), bool(np.isfinite(deviation))
+    for i, value, deviation in zip(order.tolist(), values[order, target], deviations, strict=True):
+        names, known = tuple(map(background.name, listed[i])), bool(np.isfinite(deviation))
         q_value = float(2 * ndtr(-abs(value) / max(deviation, ROUNDING * abs(value)))) if known else None
         own, of_all = ends(value, deviation), ends(value, deviation, joint)
         terms.append(Term(names, float(value), *own, True, (), q_value, *of_all, n_bits=0))
@@ -247,8 +245,8 @@ def reference_effects(
     values, averages = background.effects(listed), _averages(background, listed)
     for place, name in enumerate(function_names(encoding)):
         largest = np.argsort(-np.abs(values[:, place]), kind="stable")[:top].tolist()
-        found = background.contrasts(*background.batch([listed[i] for i in largest]))
-        for i, value, deviation in zip(largest, found.values[:, place], found.deviations[:, place], strict=True):
+        deviations = background.deviations(*background.batch([listed[i] for i in largest]))[:, place]
+        for i, value, deviation in zip(largest, values[largest, place], deviations, strict=True):
             row = {"target": name, "columns": list(map(background.name, listed[i])), "at_reference": float(value)}
             row |= dict(zip(("low", "high"), ends(value, deviation), strict=True))
             rows.append(row | {"averaged": None if averages is None else averages[place][i]})
@@ -298,10 +296,11 @@ def contrast(
     """
     at = Background.of(model, encoding, background)
     points = np.stack([changed(encoding, at.codes, each) for each in (one, other)])
-    weights = np.array([[1.0, -1.0]])
+    weights = csr_array([[1.0, -1.0]])
     if (points[0] == points[1]).all():
-        points, weights = points[:1], np.array([[0.0]])
-    found = at.contrasts(points, csr_array(weights))
-    rows = zip(function_names(encoding), found.values[0].tolist(), found.deviations[0].tolist(), strict=True)
+        points, weights = points[:1], csr_array([[0.0]])
+    (values,) = np.asarray(weights @ at.model.functions(encoding.bits(points)))
+    (deviations,) = at.deviations(points, weights)
+    rows = zip(function_names(encoding), values.tolist(), deviations.tolist(), strict=True)
     heads = ("target", "value", "low", "high")
     return [dict(zip(heads, (name, value, *ends(value, deviation)), strict=True)) for name, value, deviation in rows]

@@ -15,7 +15,7 @@ from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.scores import Confusion, FoldScores
 from sparsact.fit.table_model import class_numbers
 from sparsact.fit.target_result import TargetResult
-from sparsact.fit.term import CONFIDENCE, Term
+from sparsact.fit.term import CONFIDENCE, TERMS_KEPT, Term
 from sparsact.fourier import Spectrum
 from sparsact.fourier.measure import DATA, UNIFORM
 from sparsact.hypercube import Subset
@@ -27,7 +27,6 @@ from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.on_cube import OnCube
 from sparsact.learners.predictor import predictor
 
-TERMS_KEPT: Final = 200
 TERMS_EXPLAINED: Final = 20  # whose aliases are looked for
 LARGEST_CUBE: Final = 24
 ROWS_FLIPPED: Final = 200_000  # predictions for the influences

@@ -14,7 +14,7 @@ from sparsact.datasets import Encoding, encoded_table
 from sparsact.datasets.columns import Classes
 from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_files import Data, Parts, resolve
-from sparsact.datasets.table_stream import BATCH_ROWS, Table
+from sparsact.datasets.table_stream import Table
 from sparsact.datasets.unseen_rows import outside, readable_points
 from sparsact.fit.result import FitResult
 from sparsact.fit.table_model import FromTable, TableModel, brought_back
@@ -86,7 +86,7 @@ def predicted_pieces(model: object, table: Table, id_column: str | None, confide
     learned = TableModel(model, encoding)
     head = _predicted(learned, nothing, confidence)
     begun = False
-    for batch in parts.batches([*encoding.source_columns, *named], BATCH_ROWS):
+    for batch in parts.batches([*encoding.source_columns, *named]):
         names = {name: batch.columns.column(name) for name in named}
         if not begun:
             yield pa.table({name: column.slice(0, 0) for name, column in names.items()} | head)

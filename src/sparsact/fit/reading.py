@@ -15,7 +15,7 @@ from sparsact.datasets.columns import Classes, LogReal
 from sparsact.datasets.repeated_columns import suspicions
 from sparsact.datasets.splits import ChosenParts, split_rows
 from sparsact.datasets.table_files import Parts, resolve
-from sparsact.datasets.table_stream import BATCH_ROWS, TableSurvey
+from sparsact.datasets.table_stream import TableSurvey
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.datasets.wild_type import wild_types
 from sparsact.fit.options import FitOptions
@@ -41,7 +41,7 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
     columns, wanted = options.columns, {name: getattr(options, name) for name in names}
     ignore, keep = (*options.ignore, *options.row_columns), options.model == "lsh"
     survey = TableSurvey.of(
-        parts, options.target, columns, BATCH_ROWS, ignore=ignore, **wanted, encoding=encoding, keep_missing=keep
+        parts, options.target, columns, ignore=ignore, **wanted, encoding=encoding, keep_missing=keep
     )
     if options.wild_type is not None:
         wild = wild_types(parts, [one.name for one in survey.surveys], options.wild_type)

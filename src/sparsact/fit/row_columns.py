@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Table
 from sparsact.datasets.cell_values import numbers, refuse_missing, texts_of
+from sparsact.datasets.chosen_rows import numbers_of
 from sparsact.datasets.table_files import Parts, PlacedRows, piece_name, resolve
 from sparsact.fit.options import FitOptions
 from sparsact.passes.source import Partition, Pass, S
 from sparsact.statistics.folds import deal_groups
 from sparsact.statistics.statistic import Batch
 
-BATCH_ROWS: Final = 1 << 16
 FLOOR: Final = 0.25  # quantile of the errors that counts in place of 0
 MOST_ERRORS: Final = 1 << 20  # of the first rows, which tell it
 WHAT: Final = {1: "weights", -1: "variances", -2: "standard deviations"}
@@ -55,7 +55,7 @@ class RowColumns:
         found = cls(groups, precision, power)
         if precision is not None and power < 0:
             found = replace(found, **_floor(parts, precision))
-        for batch in parts.batches(found.names, BATCH_ROWS):
+        for batch in parts.batches(found.names):
             with batch:
                 if groups is not None:
                     for text, count in zip(*_grouped(batch, groups)[::2], strict=True):
@@ -130,10 +130,8 @@ class FitRows:
 def _floor(parts: Parts, name: str) -> dict[str, Any]:
     """What an error of 0 counts as, by the others, and a note that says so."""
     n_rows, n_zero, others = 0, 0, np.empty(0)
-    for batch in parts.batches([name], BATCH_ROWS):
-        with batch:
-            values = numbers(batch.columns.column(name), name, batch.row)
-        n_rows, n_zero = n_rows + len(batch), n_zero + int((values == 0).sum())
+    for values in numbers_of(parts, name):
+        n_rows, n_zero = n_rows + len(values), n_zero + int((values == 0).sum())
         others = np.concatenate([others, values[values != 0][: MOST_ERRORS - len(others)]])
     if not n_zero:
         return {}

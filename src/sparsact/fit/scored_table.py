@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from statistics import NormalDist
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,7 @@ from sparsact.datasets.unseen_rows import readable_points
 from sparsact.fit.options import FitOptions
 from sparsact.fit.scores import Score
 from sparsact.fit.table_model import TableModel, brought_back, class_numbers
-
-NORMAL: Final = NormalDist().inv_cdf(0.975)
+from sparsact.fit.term import REACH
 
 
 @dataclass(frozen=True)
@@ -139,5 +137,5 @@ def r2_score(actual: NDArray[np.float64], predicted: NDArray[np.float64]) -> Sco
     """
     error, spread = (actual - predicted) ** 2, (actual - actual.mean()) ** 2
     ratio = error.mean() / spread.mean()
-    reach = NORMAL * float(np.std(error - ratio * spread, ddof=1)) / spread.mean() / np.sqrt(len(actual))
+    reach = REACH * float(np.std(error - ratio * spread, ddof=1)) / spread.mean() / np.sqrt(len(actual))
     return Score(float(1 - ratio), float(1 - ratio - reach), float(min(1.0, 1 - ratio + reach)))

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from sparsact.datasets import Encoding, encoded_table
 from sparsact.datasets.cell_values import numbers
 from sparsact.datasets.columns import Classes
-from sparsact.datasets.combinations import Bits, combined, patterns_of, spelled
+from sparsact.datasets.combinations import Bits, patterns_of, spelled
+from sparsact.datasets.sites import combined
 from sparsact.datasets.table_files import Data, resolve
-from sparsact.datasets.table_stream import BATCH_ROWS
 from sparsact.fit.next_rows import SIGNS, Choice, Process, Search, fitted_process, process_of
 from sparsact.fit.table_model import FromTable
 from sparsact.learners.gp.kernel import Array
@@ -230,11 +230,14 @@ def _quantities(
 def _rows_of(candidates: Data, encoding: Encoding) -> tuple[pa.Table, Bits]:
     """The rows of a table, and their bits."""
     opened = encoded_table(candidates, encoding)
-    batches = [batch.columns for batch in opened.parts.batches(opened.parts.names, BATCH_ROWS)]
+    batches, bits = [], []
+    for batch in opened.parts.batches(opened.parts.names):
+        with batch:
+            bits.append(encoding.points(batch))
+        batches.append(batch.columns)
     if not sum(map(len, batches)):
         raise ValueError(f"{opened.parts.name} has no rows below its header; a table of candidates needs some.")
-    table = pa.Table.from_batches(batches)
-    return table, np.concatenate(list(encoded_table(table, encoding).points()))
+    return pa.Table.from_batches(batches), np.concatenate(bits)
 
 
 def _checked_costs(costs: str | ArrayLike, table: pa.Table | None) -> Array:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import hypot
+from statistics import NormalDist
 from typing import Any, Final, Self
-
-import numpy as np
 
 from sparsact.statistics.held_out_rows import CoefficientError
 
 CONFIDENCE: Final = 0.95
+REACH: Final = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)  # deviations
+TERMS_KEPT: Final = 200
 CONSTANT: Final = "constant"  # label of the product of no columns
 
 
@@ -64,7 +65,7 @@ class Term:
 
         if self.low is None or self.high is None or not error.deviation:
             return self
-        own = (self.high - self.low) / 2 / float(stdtrit(np.inf, (1 + CONFIDENCE) / 2))
+        own = (self.high - self.low) / 2 / REACH
         deviation = hypot(max(own, error.deviation), error.distance)
         freedom = error.freedom * (deviation / error.deviation) ** 4
 

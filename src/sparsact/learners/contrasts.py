@@ -1,8 +1,7 @@
-"""Contrasts of any fitted model: weighted sums of values at some rows, such as differences, and how sure they are."""
+"""How sure any fitted model is of contrasts: weighted sums of its values at some rows, such as differences."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
@@ -16,7 +15,7 @@ from sparsact.learners.cube_gp import CubeGPRegressor
 from sparsact.learners.latent import LatentRegressor
 from sparsact.learners.latent.shared import Traits
 from sparsact.learners.letters import LettersRegressor
-from sparsact.learners.letters.contrasts import contrast_moments
+from sparsact.learners.letters.contrasts import ensemble_deviations
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor
 from sparsact.learners.low_degree.interpretation import contrast_errors
 from sparsact.learners.predictor import predictor
@@ -25,61 +24,44 @@ Array = NDArray[np.float64]
 Rows = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Contrasts:
-    """Values (k, n_outputs) of contrasts and their posterior deviations, NaN where the model has none."""
-
-    values: Array
-    deviations: Array
-
-    @classmethod
-    def of(cls, values: Array, deviations: Array | None = None) -> Contrasts:
-        """Contrasts of one function or several, (k,) or (k, n_outputs)."""
-        found = values.reshape(len(values), -1)
-        known = np.full(found.shape, np.nan) if deviations is None else deviations.reshape(found.shape)
-        return cls(found, known)
-
-
 @singledispatch
-def contrasts(model: Any, X: Rows, weights: csr_array) -> Contrasts:
-    """Contrasts of weights (k, m), each of sum 0, of a fitted model's values at distinct rows (m, n).
+def contrast_deviations(model: Any, X: Rows, weights: csr_array) -> Array:
+    """Posterior deviations (k, n_outputs) of weighted sums (k, m) of a fitted model's values at distinct rows (m, n).
 
-    By the joint posterior of these values where the model has one: processes, polynomials with a ridge penalty, and
-    measurement models, of whose latent they are. An ensemble of models of bits has the deviations of its coefficients
-    only, whose errors are taken as uncorrelated.
+    The weights of each sum add up to 0. By the joint posterior of the values where the model has one, else NaN:
+    processes, polynomials with a ridge penalty, and measurement models, whose latent is meant. An ensemble of models of
+    bits has the deviations of its coefficients only, whose errors are taken as uncorrelated.
     """
-    return Contrasts.of(weights @ predictor(model).values(X))
+    return np.full((weights.shape[0], predictor(model).n_outputs), np.nan)
 
 
-@contrasts.register
-def _of_letters(model: LettersRegressor, X: Rows, weights: csr_array) -> Contrasts:
+@contrast_deviations.register
+def _of_letters(model: LettersRegressor, X: Rows, weights: csr_array) -> Array:
     with blas_threads(0):
-        return Contrasts.of(*contrast_moments(model._ensemble, model._alphabet.codes(X), weights))
+        return ensemble_deviations(model._ensemble, model._alphabet.codes(X), weights)[:, None]
 
 
-@contrasts.register
-def _of_polynomials(model: LowDegreeRegressor | LowDegreeClassifier, X: Rows, weights: csr_array) -> Contrasts:
-    values = weights @ predictor(model).values(X)
-    if model.encoding_ is None:
-        return Contrasts.of(values)
+@contrast_deviations.register
+def _of_polynomials(model: LowDegreeRegressor | LowDegreeClassifier, X: Rows, weights: csr_array) -> Array:
     signs = 1.0 - 2.0 * X if model.encoding_ == "bits" else X.astype(np.float64)
-    return Contrasts.of(values, contrast_errors(model._fitted, signs, weights))
+    found = None if model.encoding_ is None else contrast_errors(model._fitted, signs, weights)
+    return np.full((weights.shape[0], predictor(model).n_outputs), np.nan) if found is None else found
 
 
-@contrasts.register
-def _of_processes(model: CubeGPRegressor, X: Rows, weights: csr_array) -> Contrasts:
+@contrast_deviations.register
+def _of_processes(model: CubeGPRegressor, X: Rows, weights: csr_array) -> Array:
     with blas_threads(len(model._posterior.rows) ** 3 / 3):
-        return Contrasts.of(*model._posterior.contrasts(model._bits(X), weights))
+        return model._posterior.contrast_deviations(model._bits(X), weights)[:, None]
 
 
-@contrasts.register
-def _of_measurements(model: LatentRegressor, X: Rows, weights: csr_array) -> Contrasts:
+@contrast_deviations.register
+def _of_measurements(model: LatentRegressor, X: Rows, weights: csr_array) -> Array:
     latent = model._fitted.latent
     if isinstance(latent, Traits):
-        return Contrasts.of(weights @ model.predict_latent(X))
-    return Contrasts.of(*latent.contrasts(model._bits(X), weights))
+        return np.full((weights.shape[0], len(latent.values)), np.nan)
+    return latent.contrast_deviations(model._bits(X), weights)[:, None]
 
 
-@contrasts.register
-def _of_ensembles(model: CubeEnsemble, X: Rows, weights: csr_array) -> Contrasts:
-    return Contrasts.of(weights @ model.predict(X), model.contrast_deviations(X, weights))
+@contrast_deviations.register
+def _of_ensembles(model: CubeEnsemble, X: Rows, weights: csr_array) -> Array:
+    return model.contrast_deviations(X, weights)[:, None]

@@ -17,6 +17,7 @@ from sparsact.fit.explain import constant, influences
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.target_result import TargetResult
+from sparsact.fit.term import TERMS_KEPT
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.selection import MOST_MONOMIALS
 from sparsact.learners.latent.targets import pinned, sides
@@ -28,7 +29,6 @@ PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process 
 MANY_SITES: Final = 20  # beyond, no ensemble with interactions of all sizes competes for bits
 PRODUCTS: Final = 4e9  # rows times squared columns, up to which a sigmoid is tried by itself: half a minute
 ROWS_SHOWN: Final = 2_000
-TERMS: Final = 200
 
 
 @dataclass(frozen=True)
@@ -189,14 +189,14 @@ def latent_targets(
     """The target with the effects of the latent, and influences of the columns on what is measured."""
     from scipy.stats import false_discovery_control  # loads slowly
 
-    terms = gp_terms(model, encoding, len(model.subsets_) if model.latent == "low-degree" else TERMS)
+    terms = gp_terms(model, encoding, len(model.subsets_) if model.latent == "low-degree" else TERMS_KEPT)
     if model.latent == "low-degree" and terms:
         tested = [1.0 if term.q_value is None else term.q_value for term in terms]
         adjusted = false_discovery_control(tested).tolist()
         terms = tuple(replace(term, q_value=q_value) for term, q_value in zip(terms, adjusted, strict=True))
     by_column = tuple(zip(encoding.feature_names, influences(model, X)[0].tolist(), strict=True))
     return tuple(
-        replace(one, terms=terms[:TERMS], constant=constant(model, 0), influences=by_column) for one in targets
+        replace(one, terms=terms[:TERMS_KEPT], constant=constant(model, 0), influences=by_column) for one in targets
     )
 
 

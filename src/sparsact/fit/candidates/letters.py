@@ -61,17 +61,16 @@ def components(background: Background, counts: Sequence[NDArray[Any]], n_functio
         return []
     if max(len(model._fitted.polynomial.family), len(sizes) ** 2) > MOST_PARTS:
         return []
-    pairs = zip(table.encoding.sites, table.encoding.bits_of_sites, background.letters, strict=True)
-    bits = [np.eye(len(own), dtype=bool)[:, len(own) - n_bits :][list(known)] for (_, own), n_bits, known in pairs]
+    bits = [own[list(known)] for own, known in zip(table.encoding.patterns, background.letters, strict=True)]
     return [anova(function_of(model, i), counts, letters=bits) for i in range(n_functions)]
 
 
 def frequencies(model: LowDegree, background: Background) -> list[NDArray[Any]]:
     """Shares of the letters of each site among the rows that a polynomial was fitted to."""
     found, first, encoding = [], 0, background.model.encoding
-    for (_, letters), n_bits, known in zip(encoding.sites, encoding.bits_of_sites, background.letters, strict=True):
+    for (q, n_bits), known in zip((own.shape for own in encoding.patterns), background.letters, strict=True):
         own = model.frequencies_[first : first + n_bits]
-        own = own if n_bits == len(letters) else np.append(max(0.0, 1 - own.sum()), own)
+        own = own if n_bits == q else np.append(max(0.0, 1 - own.sum()), own)
         found.append(own[list(known)])
         first += n_bits
     return found

@@ -249,18 +249,18 @@ class MarginalPosterior:
         draws = [self._part(k)[1].draws_at(bits, count, rng) for k, count in counts if count]
         return self.shift + self.unit * np.concatenate(draws)
 
-    def contrasts(self, bits: Array, weights: csr_array) -> tuple[Array, Array]:
-        """Contrasts (k,) of weights (k, m'), each of sum 0, of values at distinct points, and their deviations (k,)."""
+    def contrast_deviations(self, bits: Array, weights: csr_array) -> Array:
+        """Deviations (k,) of contrasts of weights (k, m'), each of sum 0, of values at distinct points."""
         centre = weights @ self.best.values(bits)
         if not self.best.system.is_direct:
             draws = self.draws_at(bits, CONTRAST_DRAWS, np.random.default_rng([*self.seed, 4]))
             apart = weights @ draws.T - self.unit * centre[:, None]
-            return self.unit * centre, np.sqrt((apart**2).mean(axis=1))
+            return np.sqrt((apart**2).mean(axis=1))
         squares = np.zeros_like(centre)
         for _, part in self.parts:
             squares += ((weights @ part.system.covariance(bits)) * weights.toarray()).sum(axis=1)
             squares += (weights @ part.values(bits) - centre) ** 2
-        return self.unit * centre, self.unit * np.sqrt(np.maximum(squares, 0.0) / self._n_parts)
+        return self.unit * np.sqrt(np.maximum(squares, 0.0) / self._n_parts)
 
     def _counts(self, n_samples: int) -> list[int]:
         """Numbers of draws of the parts, which differ by one at most."""

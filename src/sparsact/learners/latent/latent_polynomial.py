@@ -39,8 +39,8 @@ from sparsact.learners.latent.newton import MAX_ITER
 from sparsact.learners.latent.targets import Targets, residual_terms
 
 LEAST_NOISE: Final = 1e-3  # standard deviation, in that of the targets
-_SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of a number of parameters
-_LEAST_PENALTY: Final = 1e-8
+SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of what is learned in turn with it
+LEAST_PENALTY: Final = 1e-8
 _DIFFERENCES: Final = 5.0  # prior weight of a spline's roughness
 
 
@@ -183,8 +183,8 @@ class PolynomialProblem:
             spent = 0.0  # of the link; where the posterior is wider than the prior, none
             if len(at.c):
                 spent = max(float((1 - at.penalty * at.covariance.diagonal()[1:])[len(at.b) :].sum()), 0.0)
-            ratio = (updated + _LEAST_PENALTY) / (at.penalty + _LEAST_PENALTY)
-            if max(np.abs(np.log(ratio)).max(), abs(spent - at.spent)) < _SETTLED:
+            ratio = (updated + LEAST_PENALTY) / (at.penalty + LEAST_PENALTY)
+            if max(np.abs(np.log(ratio)).max(), abs(spent - at.spent)) < SETTLED:
                 return at
             at = replace(at, penalty=updated, spent=spent)
         return replace(self.maximum(at, max_iter), converged=False)
@@ -207,5 +207,5 @@ class PolynomialProblem:
             # roughness: five differences of their usual deviation stand for its prior.
             more, squares = (1.0, 1 / largest) if own[: len(at.b)].any() else (_DIFFERENCES, _DIFFERENCES)
             found = (known + more) / ((parameters[own] ** 2).sum() + squares)
-            penalty[own] = np.clip(found, _LEAST_PENALTY, largest)
+            penalty[own] = np.clip(found, LEAST_PENALTY, largest)
         return penalty

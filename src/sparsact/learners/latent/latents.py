@@ -48,11 +48,11 @@ class PolynomialLatent:
         mean, variance = np.concatenate(found, axis=1)
         return self.shift + self.unit * mean, self.unit * np.sqrt(np.maximum(variance, 0.0))
 
-    def contrasts(self, bits: Array, weights: csr_array) -> tuple[Array, Array]:
-        """Contrasts (k,) of weights (k, m), each of sum 0, of values at points of bits, and their deviations (k,)."""
+    def contrast_deviations(self, bits: Array, weights: csr_array) -> Array:
+        """Deviations (k,) of contrasts of weights (k, m), each of sum 0, of values at points of bits."""
         rows = weights @ characters(1 - 2 * bits, self.subsets)
         variance = np.einsum("kp,kp->k", rows @ self.covariance, rows)
-        return self.unit * (rows @ self.values), self.unit * np.sqrt(np.maximum(variance, 0.0))
+        return np.asarray(self.unit * np.sqrt(np.maximum(variance, 0.0)))
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Values and standard errors (N,) of the coefficients of some subsets, or of all."""
@@ -82,9 +82,9 @@ class ProcessLatent:
         """Means and standard deviations (m,) at points of bits (m, n)."""
         return self.given.values(bits), self.given.deviations(bits)
 
-    def contrasts(self, bits: Array, weights: csr_array) -> tuple[Array, Array]:
-        """Contrasts (k,) of weights (k, m), each of sum 0, of values at points of bits, and their deviations (k,)."""
-        return self.posterior.contrasts(bits, weights)
+    def contrast_deviations(self, bits: Array, weights: csr_array) -> Array:
+        """Deviations (k,) of contrasts of weights (k, m), each of sum 0, of values at points of bits."""
+        return self.posterior.contrast_deviations(bits, weights)
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Means and standard deviations (N,) of the coefficients of some subsets, or of all in table order."""

@@ -36,7 +36,7 @@ from scipy.special import expit
 from sparsact.learners.gp.cholesky import Cholesky
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent import newton
-from sparsact.learners.latent.latent_polynomial import LEAST_NOISE
+from sparsact.learners.latent.latent_polynomial import LEAST_NOISE, LEAST_PENALTY, SETTLED
 from sparsact.learners.latent.measurement import STRAIGHT
 from sparsact.learners.latent.targets import Targets, residual_terms
 from sparsact.statistics.solved import Solved
@@ -44,8 +44,6 @@ from sparsact.statistics.solved import Solved
 THERMODYNAMIC: Final = ("two-state", "three-state")
 SHARING: Final = ("identity", "log", "sigmoid", *THERMODYNAMIC)  # links that may measure a shared trait
 _STEEPEST: Final = 4.0  # one over the greatest slope of a fraction by its exponent
-_SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of a tilt beside 1 or itself
-_LEAST_PENALTY: Final = 1e-8
 _STEP: Final = 1e-3  # of a logarithm, in differences
 
 
@@ -199,7 +197,7 @@ class TraitProblem:
                 of_size = self.sizes == size
                 known = max(float((1 - penalty[k, of_size] * variances[of_size]).sum()), 0.0)
                 squares = ((unit * b[k, of_size]) ** 2).sum()  # and one more coefficient of one standard error
-                penalty[k, of_size] = np.clip((known + 1) / (squares + 1 / largest), _LEAST_PENALTY, largest)
+                penalty[k, of_size] = np.clip((known + 1) / (squares + 1 / largest), LEAST_PENALTY, largest)
         integrated = np.flatnonzero(np.append(np.full(n, True), np.tile([False, True, False], len(self.targets))))
         factor = Cholesky.nearly_of(information[np.ix_(integrated, integrated)])
         for t, i in product(range(len(self.targets)), (0, 1)):
@@ -221,13 +219,13 @@ class TraitProblem:
             found = newton.maximum(problem.terms, problem.in_range, at, max_iter)
             at, steps = found.value, steps + found.steps
             updated = problem.updated(at, learns_penalty=learns_penalty)
-            ratio = np.log((updated.penalty + _LEAST_PENALTY) / (problem.penalty + _LEAST_PENALTY))
+            ratio = np.log((updated.penalty + LEAST_PENALTY) / (problem.penalty + LEAST_PENALTY))
             step = np.append(ratio, (updated.tilt - problem.tilt) / (1 + np.abs(problem.tilt)))
             change = float(np.abs(step).max())
-            if change < _SETTLED:
+            if change < SETTLED:
                 break
             share = share / 2 if step @ before < 0 else min(1.1 * share, 1.0)  # some turn back the one before
             tilt = problem.tilt + share * (updated.tilt - problem.tilt)
             problem, before = replace(self, penalty=problem.penalty * np.exp(share * ratio), tilt=tilt), step
-        converged = found.converged and change < _SETTLED
-        return Solved(at, steps, change, _SETTLED, converged), problem.terms(at)[2]
+        converged = found.converged and change < SETTLED
+        return Solved(at, steps, change, SETTLED, converged), problem.terms(at)[2]

@@ -16,8 +16,8 @@ NEAREST: Final = 3_000  # rows, whose matrix is factorized in a second
 ROWS_AT_ONCE: Final = 1 << 12
 
 
-def contrast_moments(ensemble: LetterEnsemble, codes: Codes, weights: csr_array) -> tuple[Array, Array]:
-    """Contrasts of weights (k, m), each of sum 0, of values at rows of letters (m, n), and their deviations (k,).
+def ensemble_deviations(ensemble: LetterEnsemble, codes: Codes, weights: csr_array) -> Array:
+    """Deviations (k,) of contrasts of weights (k, m), each of sum 0, of values at rows of letters (m, n).
 
     The variance is the mean of the processes', plus what their kernels leave open: as each was learned without one of
     the folds, that is the jackknife's, of one fold at a time. The square of the distance between their mean and the
@@ -28,7 +28,7 @@ def contrast_moments(ensemble: LetterEnsemble, codes: Codes, weights: csr_array)
     means, variances = map(np.stack, zip(*pairs, strict=True))
     scale = score.scale * ensemble.unit
     deviation = np.sqrt(variances.mean(axis=0) + (len(means) - 1) * means.var(axis=0))
-    return values, np.hypot(scale * deviation, values - scale * means.mean(axis=0))
+    return np.asarray(np.hypot(scale * deviation, values - scale * means.mean(axis=0)))
 
 
 def _moments(process: Posterior, codes: Codes, weights: csr_array) -> tuple[Array, Array]:
