@@ -72,7 +72,7 @@ def _fitted() -> dict[str, Any]:
         ).fit(bits, labels),
         "Gaussian process": sa.CubeGPRegressor("degree_site_pair + product", random_state=0).fit(bits, y[:, 0]),
         "Gaussian process, cut": sa.CubeGPRegressor(sa.CubeKernel.product(1.0, [0.5] * 4)).fit(reals, y[:, 0]),
-        "ensemble": sa.CubeEnsemble(y[:8, 0], {"gp": 0.5, "trees": 0.5}, np.abs(y[:8, 1])),
+        "ensemble": sa.CubeEnsemble(y[:8, 0], {"gp": 0.5, "trees": 0.5}, np.abs(y[:, 1]), np.abs(y[:8, 1])),
         "latent polynomial": sa.LatentRegressor(degree=2, link="monotone").fit(bits, np.maximum(y[:, 0], 0)),
         "shared traits": sa.LatentRegressor(link=("two-state", "three-state")).fit(bits, y[:, [0, 0]]),
         "latent process": sa.LatentRegressor("gp", random_state=0).fit(reals, np.minimum(y[:, 0], 0.5)),

@@ -12,7 +12,7 @@ from sparsact.learners.stacking import RIDGE, stacking_weights
 @pytest.fixture
 def ensemble():
     rng = np.random.default_rng(0)
-    return sa.CubeEnsemble(rng.normal(size=32), {"a": 0.25, "b": 0.75}, rng.random(32))
+    return sa.CubeEnsemble(rng.normal(size=32), {"a": 0.25, "b": 0.75}, np.abs(rng.normal(size=99)), rng.random(32))
 
 
 def test_predictions_are_the_values_in_table_order(ensemble):
@@ -35,8 +35,26 @@ def test_intervals_of_coefficients_are_normal(ensemble):
     (interval,) = ensemble.confidence_intervals([(1, 4)], 0.95)
     centre = ensemble.spectrum_[1, 4]
     assert interval == pytest.approx([centre - 1.959964 * error, centre + 1.959964 * error])
-    bare = sa.CubeEnsemble([0.0, 1.0], {"a": 1.0})
+    bare = sa.CubeEnsemble([0.0, 1.0], {"a": 1.0}, [0.1])
     assert np.isnan(bare.confidence_intervals([(0,)])).all()
+
+
+def test_prediction_intervals_hold_their_share_of_new_rows():
+    """Of 2,000 draws of 19 residuals and a new one, 90 % inside: a binomial share within five deviations."""
+    rng = np.random.default_rng(1)
+    inside = 0
+    for _ in range(2_000):
+        residuals = np.abs(rng.standard_cauchy(20))
+        model = sa.CubeEnsemble([0.0, 0.0], {"a": 1.0}, residuals[1:])
+        low, high = model.prediction_intervals([[1]], 0.9)[0]
+        inside += low <= residuals[0] <= high
+    assert inside / 2_000 == pytest.approx(0.9, abs=5 * np.sqrt(0.09 / 2_000))
+    assert np.isinf(sa.CubeEnsemble([0.0, 0.0], {"a": 1.0}, [0.1, 0.2]).prediction_intervals([[0]])).all()
+
+
+def test_many_residuals_are_thinned_evenly():
+    model = sa.CubeEnsemble([0.0, 0.0], {"a": 1.0}, np.arange(100_001.0))
+    assert model.prediction_intervals([[0]], 0.5)[0, 1] == pytest.approx(50_000, rel=1e-3)
 
 
 def test_weights_minimise_the_error_and_the_distance_from_the_prior():
@@ -80,6 +98,7 @@ def test_a_file_brings_it_back(ensemble, tmp_path):
     assert again.predict(bits) == pytest.approx(ensemble.predict(bits), rel=0, abs=0)
     assert again.weights_ == ensemble.weights_
     assert again.standard_errors([(2,)]) == ensemble.standard_errors([(2,)])
+    assert (again.prediction_intervals(bits) == ensemble.prediction_intervals(bits)).all()
     assert repr(again) == "<CubeEnsemble on 5 coordinates: a 0.25, b 0.75>"
 
 
@@ -87,11 +106,12 @@ def test_a_file_brings_it_back(ensemble, tmp_path):
     ("changed", "said"),
     [
         ({"values": np.zeros(3)}, r"`values` holds 2\*\*n numbers"),
+        ({"residuals": [-1.0]}, "none of them negative"),
         ({"deviations": np.zeros(2)}, r"`deviations` has shape \(2,\), and `values` \(4,\)"),
     ],
 )
 def test_what_is_refused(changed, said):
-    given = {"values": np.zeros(4), "weights": {"a": 1.0}}
+    given = {"values": np.zeros(4), "weights": {"a": 1.0}, "residuals": [0.0]}
     with pytest.raises(ValueError, match=said):
         sa.CubeEnsemble(**given | changed)
 

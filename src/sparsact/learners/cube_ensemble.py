@@ -15,18 +15,21 @@ from sklearn.utils.validation import _get_feature_names
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hypercube import masks_of
 from sparsact.learners.points import Encoding, pack
+from sparsact.learners.stacking import intervals_about
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
+from sparsact.statistics.conformal import kept_errors
 from sparsact.validation.arrays import checked_reals, checked_subset
 from sparsact.validation.parameters import checked_probability
 
 Array = NDArray[np.float64]
 
 LARGEST_CUBE: Final = 20  # coordinates
+_MOST_RESIDUALS: Final = 4_096  # that are kept, as quantiles
 _ARRAYS: Final = {
     "values": ArrayField("N", finite=True),
     "weights": ArrayField("k", finite=True, nonnegative=True),
-    "residuals": ArrayField("r", finite=True, nonnegative=True, optional=True),  # of earlier versions; not used
+    "residuals": ArrayField("r", finite=True, nonnegative=True),
     "deviations": ArrayField("N", finite=True, nonnegative=True, optional=True),
 }
 
@@ -43,6 +46,8 @@ class CubeEnsemble:
         Values at all points; bit i of a point is bit i of its number.
     weights : mapping of str to float
         Weights of the models, by their names.
+    residuals : array-like of shape (r,)
+        Absolute errors at rows that the models had not seen.
     deviations : array-like of shape (2**n,), optional
         Posterior standard deviations of the coefficients, in the order of the points.
 
@@ -60,17 +65,21 @@ class CubeEnsemble:
     Examples
     --------
     >>> from sparsact.learners import CubeEnsemble
-    >>> model = CubeEnsemble([0.0, 1.0, 1.0, 2.0], {"a": 0.7, "b": 0.3})
+    >>> model = CubeEnsemble([0.0, 1.0, 1.0, 2.0], {"a": 0.7, "b": 0.3}, residuals=[0.1, 0.2, 0.1, 0.3])
     >>> model.predict([[0, 1], [1, 1]]).tolist()
     [1.0, 2.0]
     >>> model.spectrum_[(0,)], model.spectrum_[(0, 1)]
     (-0.5, 0.0)
+    >>> model.prediction_intervals([[0, 1]], confidence=0.5).tolist()
+    [[0.8, 1.2]]
     """
 
     encoding_: Encoding = "bits"
     table_encoding_: str
 
-    def __init__(self, values: ArrayLike, weights: Mapping[str, float], deviations: ArrayLike | None = None) -> None:
+    def __init__(
+        self, values: ArrayLike, weights: Mapping[str, float], residuals: ArrayLike, deviations: ArrayLike | None = None
+    ) -> None:
         self._values = checked_reals(values, "`values`")
         n = self._values.size.bit_length() - 1
         if self._values.shape != (1 << n,) or not 1 <= n <= LARGEST_CUBE:
@@ -78,6 +87,10 @@ class CubeEnsemble:
                 f"`values` holds 2**n numbers, for n from 1 to {LARGEST_CUBE}; got shape {self._values.shape}."
             )
         self.weights_ = {name: float(weight) for name, weight in weights.items()}
+        residuals = checked_reals(residuals, "`residuals`")
+        if residuals.ndim != 1 or not residuals.size or (residuals < 0).any():
+            raise ValueError("`residuals` holds at least one number, none of them negative.")
+        self._errors = kept_errors(residuals, _MOST_RESIDUALS)
         self._deviations = None if deviations is None else checked_reals(deviations, "`deviations`")
         if self._deviations is not None and self._deviations.shape != self._values.shape:
             raise ValueError(f"`deviations` has shape {self._deviations.shape}, and `values` {self._values.shape}.")
@@ -96,9 +109,17 @@ class CubeEnsemble:
         codes = pack(rows, "bits").codes()
         return self._values[codes[:, 0].astype(np.intp)]
 
+    def prediction_intervals(self, X: ArrayLike, confidence: float = 0.95) -> Array:
+        """Intervals (m, 2) around :meth:`predict` as wide as the held-out errors require.
+
+        The half width is the same for all rows: :mod:`sparsact.statistics.conformal`. Infinite where the residuals are
+        too few for the confidence.
+        """
+        return intervals_about(self.predict(X), self._errors, confidence)
+
     def with_deviations(self, deviations: ArrayLike) -> Self:
         """The same with other deviations."""
-        return type(self)(self._values, self.weights_, deviations)
+        return type(self)(self._values, self.weights_, self._errors, deviations)
 
     @property
     def spectrum_(self) -> Spectrum:
@@ -138,7 +159,7 @@ class CubeEnsemble:
         state: State = {"names": list(self.weights_)}
         if hasattr(self, "table_encoding_"):
             state["table_encoding_"] = self.table_encoding_
-        arrays = {"values": self._values, "weights": np.array(list(self.weights_.values()))}
+        arrays = {"values": self._values, "weights": np.array(list(self.weights_.values())), "residuals": self._errors}
         if self._deviations is not None:
             arrays["deviations"] = self._deviations
         modelfile.write(path, type(self).__name__, state, arrays)
@@ -151,6 +172,7 @@ class CubeEnsemble:
         ensemble = cls(
             read["values"],
             dict(zip(names, read["weights"].tolist(), strict=True)),
+            read["residuals"],
             read.get("deviations"),
         )
         if "table_encoding_" in state:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from sparsact.statistics.column_scales import exponents_of
+from sparsact.statistics.conformal import reach
+from sparsact.validation.parameters import checked_probability
 
 Array = NDArray[np.float64]
 
@@ -43,3 +45,9 @@ def stacking_weights(predicted: Array, y: Array, prior: Array) -> Array:
     targets = np.append(np.linalg.solve(root.T, centre), sum_to_one[0, 0])
     weights = nnls(np.concatenate([root, sum_to_one]), targets)[0]
     return np.asarray(weights / weights.sum())
+
+
+def intervals_about(values: Array, errors: Array, confidence: float) -> Array:
+    """Intervals (m, 2) about predictions (m,) or (m, 1), all of the width that errors of rows left out require."""
+    width = reach(errors, checked_probability(confidence, "`confidence`"))
+    return np.asarray(values.reshape(-1, 1) + np.array([-width, width]))

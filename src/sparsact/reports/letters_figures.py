@@ -31,8 +31,9 @@ OF_WHAT: Final = (
 def by_number_frame(source: Source) -> Frame:
     """Share of the variance of parts of one site, of two, and so on to the most that have one."""
     found, _ = source
-    shares = np.trim_zeros(found.variance_by_degree() / _total(found), "b")
-    return {"degree": list(range(1, len(shares) + 1)), "share": shares.tolist()}
+    shares = found.variance_by_degree() / _total(found)
+    last = max(1, len(np.trim_zeros(shares, "b")))
+    return {"degree": list(range(1, last + 1)), "share": shares[:last].tolist()}
 
 
 def _total(found: Anova) -> float:

@@ -32,11 +32,12 @@ FEW_ROWS: Final = 100  # below, polynomials are left out: their held-out errors 
 
 @dataclass(frozen=True)
 class WeightedModels:
-    """Fitted models with weights, and the limits of predictions."""
+    """Fitted models with weights, and the absolute errors of their mean at rows left out."""
 
     models: Mapping[str, Any]
     weights: Mapping[str, float]
     bounds: tuple[float, float]
+    errors: Array
 
     def on_cube(self, n_columns: int) -> CubeEnsemble:
         """Their mean at all points, which takes seconds from 18 columns on; predictions stay within the bounds."""
@@ -44,7 +45,7 @@ class WeightedModels:
         for name, weight in self.weights.items():
             if weight:
                 of_all += weight * _at_all_points(self.models[name], cube).clip(*self.bounds)
-        return CubeEnsemble(of_all, self.weights)
+        return CubeEnsemble(of_all, self.weights, self.errors)
 
 
 def _at_all_points(model: object, cube: NDArray[Any]) -> Array:
@@ -88,7 +89,7 @@ def weighted_models(members: Mapping[str, Fit], sample: RowSample) -> Fit:
     weights = stacking_weights(predicted, y, prior)
     models = {name: fit.model for name, fit in members.items()}
     named = dict(zip(members, weights.tolist(), strict=True))
-    found = WeightedModels(models, named, reach(y))
+    found = WeightedModels(models, named, reach(y), np.abs(mean[:, 0] - y))
     return Fit(found, replace(first, predicted=mean))
 
 

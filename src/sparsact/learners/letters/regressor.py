@@ -20,14 +20,14 @@ from sparsact.learners.gp.kernel import Array
 from sparsact.learners.letters.alphabet import Alphabet, characters_of
 from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble
 from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
+from sparsact.learners.stacking import intervals_about
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.column_scales import exponents_of
-from sparsact.statistics.conformal import kept_errors, reach
+from sparsact.statistics.conformal import kept_errors
 from sparsact.statistics.distinct_rows import distinct_rows
 from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import are_counts, checked_sample_weight, refuse_named_columns
-from sparsact.validation.parameters import checked_probability
 
 MOST_ERRORS: Final = 4_096  # of rows left out, that are kept as quantiles
 LARGEST_GRID: Final = 1 << 22  # cells on which a fitted function is decomposed
@@ -164,8 +164,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         The width is the same for all rows, and right for rows drawn as the rows of the fit were
         (:mod:`sparsact.statistics.conformal`). Infinite where these are too few for the confidence.
         """
-        width = reach(self._errors, checked_probability(confidence, "`confidence`"))
-        return np.asarray(self.predict(X)[:, None] + np.array([-width, width]))
+        return intervals_about(self.predict(X), self._errors, confidence)
 
     @property
     def letters_(self) -> list[tuple[str, ...]]:
