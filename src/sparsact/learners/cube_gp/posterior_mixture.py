@@ -255,7 +255,7 @@ class MarginalPosterior:
         if not self.best.system.is_direct:
             draws = self.draws_at(bits, CONTRAST_DRAWS, np.random.default_rng([*self.seed, 4]))
             apart = weights @ draws.T - self.unit * centre[:, None]
-            return np.sqrt((apart**2).mean(axis=1))
+            return np.asarray(np.sqrt((apart**2).mean(axis=1)))
         squares = np.zeros_like(centre)
         for _, part in self.parts:
             squares += ((weights @ part.system.covariance(bits)) * weights.toarray()).sum(axis=1)
