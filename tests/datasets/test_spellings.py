@@ -101,7 +101,7 @@ def test_windows_letters_and_a_spelled_tab_are_read(tmp_path):
     path.write_bytes("größe\tfarbe\ty\n1\tgrün\t2,5\n".encode("cp1252"))
     found = open_source(path, Dialect(separator=r"\t"))
     assert next(found.batches(["größe", "farbe", "y"], 9)).to_pylist() == [{"größe": "1", "farbe": "grün", "y": "2.5"}]
-    assert found.note.startswith("t.csv is not UTF-8 and read as Windows-1252")
+    assert found.note.startswith("t.csv: no UTF-8, so it is read as Windows-1252")
     assert "'2,5'" in found.note
     path.write_bytes(b"a,y\n" + "0,grün\n".encode() * 10_000)  # the head ends within a letter, or not
     assert open_source(path).note == ""

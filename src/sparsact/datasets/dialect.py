@@ -16,6 +16,7 @@ import pyarrow.csv
 
 BLOCK_BYTES: Final = 4 << 20
 HEAD_BYTES: Final = 1 << 16  # that are sniffed: about a thousand rows
+WINDOWS: Final = "no UTF-8, so it is read as Windows-1252; if letters are wrong, save it as UTF-8."
 SEPARATORS: Final = ",;\t|"
 # Missing whatever the column holds: Arrow's spellings, errors of spreadsheets, "not determined" and "not available".
 NULLS: Final = (
@@ -61,10 +62,7 @@ class Dialect:
         try:
             getincrementaldecoder(encoding)().decode(head)  # a character may be cut at the end
         except UnicodeDecodeError:
-            encoding, guess = (
-                "cp1252",
-                "is not UTF-8 and read as Windows-1252; if letters are wrong, save it as UTF-8.",
-            )
+            encoding, guess = "cp1252", WINDOWS
         text = head.decode(encoding, errors="ignore")
         tried = (usual, *SEPARATORS) if self.separator == "auto" else (self.separator,)
         records = {one: _records(text, one, len(head) < HEAD_BYTES) for one in tried}
@@ -72,8 +70,7 @@ class Dialect:
         separator = tried[0] if tried[0] in even or not even else max(even, key=lambda one: len(records[one][0]))
         cells = [cell.strip() for record in records[separator][1:] for cell in record]
         decimal, note = _spelling(cells, separator) if self.decimal == "auto" else (self.decimal, "")
-        told = [f"{path.name} {guess}"] * bool(guess) + [f"{path.name}: {note}"] * bool(note)
-        return Dialect(separator, decimal, encoding, " ".join(told))
+        return Dialect(separator, decimal, encoding, " ".join(f"{path.name}: {one}" for one in (guess, note) if one))
 
     def open(self, path: Path, convert: pyarrow.csv.ConvertOptions | None = None) -> pyarrow.csv.CSVStreamingReader:
         """A reader of blocks of rows."""
