@@ -120,6 +120,13 @@ def test_marks_of_a_frame_name_the_option_that_drops_them():
         sa.fit_table(pa.table({"a": [0, 1] * 9, "y": ["n.d.", *map(str, range(17))]}), "y")
 
 
+@pytest.mark.parametrize("option", ["weights", "sigma", "variance", "groups", "split"])
+def test_a_row_column_that_lacks_a_value_names_the_option_that_drops_it(option):
+    rows = pa.table({"a": [0, 1] * 9, "w": [None, *["1"] * 17], "y": range(18)})
+    with pytest.raises(ValueError, match=r"'w', row 1: .*--drop-missing"):
+        sa.fit_table(rows, "y", **{option: "w"})
+
+
 def test_numbers_name_columns_of_frames():
     frame = pa.table({"7": [0, 1] * 10, "b": [0, 0, 1, 1] * 5, "y": [0.0, 1.0] * 10})
     result = sa.fit_table(frame, "y", columns=[7], degree=1)

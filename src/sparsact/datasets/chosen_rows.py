@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparsact.datasets.cell_values import DASHES, at_limits, is_text, listed, numbers
+from sparsact.datasets.cell_values import DASHES, DROP, at_limits, is_text, listed, numbers, refuse_missing
 from sparsact.datasets.dialect import NULLS
 from sparsact.datasets.readers import Source
 from sparsact.datasets.table_files import Parts
@@ -119,6 +119,7 @@ def weighted_rows(parts: Parts, name: str) -> tuple[Parts, str]:
     n_rows = n_zero = 0
     for batch in parts.batches([name], BATCH_ROWS):
         with batch:
+            refuse_missing(batch.columns.column(name), name, batch.row, DROP)
             n_zero += int((numbers(batch.columns.column(name), name, batch.row) == 0).sum())
         n_rows += len(batch)
     if n_rows and n_zero == n_rows:

@@ -84,6 +84,7 @@ class RowColumns:
         """Weights of the rows, of mean 1 over all of them; None without such a column."""
         if (name := self.precision) is None:
             return None
+        refuse_missing(batch.columns.column(name), name, batch.row, DROP)
         values = numbers(batch.columns.column(name), name, batch.row)
         if self.power < 0:
             values = np.where(values == 0, self.floor, values)
@@ -132,6 +133,7 @@ def _floor(parts: Parts, name: str) -> dict[str, Any]:
     n_rows, n_zero, others = 0, 0, np.empty(0)
     for batch in parts.batches([name], BATCH_ROWS):
         with batch:
+            refuse_missing(batch.columns.column(name), name, batch.row, DROP)
             values = numbers(batch.columns.column(name), name, batch.row)
         n_rows, n_zero = n_rows + len(batch), n_zero + int((values == 0).sum())
         others = np.concatenate([others, values[values != 0][: MOST_ERRORS - len(others)]])
