@@ -311,7 +311,8 @@ def test_predictions_are_written_whole_or_not_at_all(capsys, fitted, tmp_path):
 
 def test_tables_that_cannot_be_read_are_named(capsys, tmp_path):
     (tmp_path / "t.csv").write_bytes(b"caf\xe9,y\n0,1\n1,2\n")
-    for table, message in ((tmp_path / "t.csv", "t.csv is not UTF-8 text"), (tmp_path, "is a folder")):
+    (tmp_path / "u.csv").write_bytes(b"y,a\n0,1\n" * 20_000 + b"1,caf\xe9\n")  # beyond the head
+    for table, message in ((tmp_path / "u.csv", "save it as UTF-8"), (tmp_path, "is a folder")):
         status, _, err = run(capsys, "fit", table, "--target", "y")
         assert (status, err.count("\n")) == (2, 1)
         assert message in err

@@ -96,6 +96,54 @@ def test_commas_beside_decimal_points_are_left_alone_and_options_overrule(tmp_pa
             Dialect(**wrong)
 
 
+def test_windows_letters_and_a_spelled_tab_are_read(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("größe\tfarbe\ty\n1\tgrün\t2,5\n".encode("cp1252"))
+    found = open_source(path, Dialect(separator=r"\t"))
+    assert next(found.batches(["größe", "farbe", "y"], 9)).to_pylist() == [{"größe": "1", "farbe": "grün", "y": "2.5"}]
+    assert found.note.startswith("t.csv: no UTF-8, so it is read as Windows-1252")
+    assert "'2,5'" in found.note
+    path.write_bytes(b"a,y\n" + "0,grün\n".encode() * 10_000)  # the head ends within a letter, or not
+    assert open_source(path).note == ""
+
+
+@pytest.mark.parametrize("mark", [" ", "\t", "|"])
+def test_the_separator_that_is_there_is_named(tmp_path, mark):
+    (tmp_path / "t.csv").write_text(f"a{mark}b{mark}y\n0{mark}1{mark}2\n")
+    with pytest.raises(ValueError, match="name what separates") as error:
+        sa.fit_table(tmp_path / "t.csv", "y", separator=";")
+    assert f"--separator {mark!r}" in str(error.value)
+
+
+def test_marks_of_a_frame_name_the_option_that_drops_them():
+    with pytest.raises(ValueError, match=r"'n\.d\.'.*--drop-missing"):
+        sa.fit_table(pa.table({"a": [0, 1] * 9, "y": ["n.d.", *map(str, range(17))]}), "y")
+
+
+@pytest.mark.parametrize("option", ["weights", "sigma", "variance", "groups", "split"])
+def test_a_row_column_that_lacks_a_value_names_the_option_that_drops_it(option):
+    rows = pa.table({"a": [0, 1] * 9, "w": [None, *["1"] * 17], "y": range(18)})
+    with pytest.raises(ValueError, match=r"'w', row 1: .*--drop-missing"):
+        sa.fit_table(rows, "y", **{option: "w"})
+
+
+def test_numbers_name_columns_of_frames():
+    frame = pa.table({"7": [0, 1] * 10, "b": [0, 0, 1, 1] * 5, "y": [0.0, 1.0] * 10})
+    result = sa.fit_table(frame, "y", columns=[7], degree=1)
+    assert list(result.encoding.source_columns) == ["7"]
+
+
+def test_effects_of_bits_start_from_the_wild_type_and_say_so():
+    bits = np.random.default_rng(0).integers(0, 2, (60, 3))
+    columns = {name: bits[:, i] for i, name in enumerate("abc")} | {"y": bits[:, 0] + 0.5 * bits[:, 1]}
+    found = str(sa.fit_table(pa.table(columns), "y", degree=1, wild_type="1"))
+    assert "a change of the wild type does" in found
+    columns["c"] = np.array(["red", "green", "blue"])[np.arange(60) % 3]
+    found = str(sa.fit_table(pa.table(columns), "y", degree=1))
+    assert "the most frequent one" in found
+    assert "letter" not in found
+
+
 @pytest.mark.parametrize("gap", ["-", "n.d.", "#DIV/0!", "NA", "", " ", "NaN", "?", " - ", "n.a."])
 @pytest.mark.parametrize("row", [0, 7])
 def test_marks_of_missing_values(tmp_path, gap, row):

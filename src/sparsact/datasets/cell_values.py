@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 DASHES: Final = ("-", "--", ".", "?", "\u2013", "\u2014")  # for what is missing among numbers; else they may be values
+DROP: Final = "fill it in, or leave such rows out with --drop-missing"  # where a value is missing
 EXACT: Final = 2**53  # from here on a float64 does not hold every integer
 _NUMBER: Final = re.compile(r"([+-]?)(0|[1-9][0-9]*|[0-9]+(?=\.)|(?=\.[0-9]))(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
 _BOOLEANS: Final = {"true": "1", "false": "0"}

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.cell_values import DASHES, at_limits, is_text, listed, numbers
+from sparsact.datasets.cell_values import DASHES, DROP, at_limits, is_text, listed, numbers, refuse_missing
 from sparsact.datasets.dialect import NULLS
 from sparsact.datasets.readers import Source
 from sparsact.datasets.table_files import Parts
@@ -113,10 +113,11 @@ def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = 
 
 
 def numbers_of(parts: Parts, name: str) -> Iterator[NDArray[np.float64]]:
-    """The numbers of a column, in pieces (m,)."""
+    """The numbers of a column, in pieces (m,), none missing."""
     for batch in parts.batches([name]):
         with batch:
-            values = numbers(batch.columns.column(name), name, batch.row)
+            refuse_missing(column := batch.columns.column(name), name, batch.row, DROP)
+            values = numbers(column, name, batch.row)
         yield values
 
 

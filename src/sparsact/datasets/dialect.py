@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from codecs import getincrementaldecoder
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow.csv
 
 BLOCK_BYTES: Final = 4 << 20
 HEAD_BYTES: Final = 1 << 16  # that are sniffed: about a thousand rows
+WINDOWS: Final = "no UTF-8, so it is read as Windows-1252; if letters are wrong, save it as UTF-8."
 SEPARATORS: Final = ",;\t|"
 # Missing whatever the column holds: Arrow's spellings, errors of spreadsheets, "not determined" and "not available".
 NULLS: Final = (
@@ -42,9 +44,11 @@ class Dialect:
     separator: str = "auto"
     decimal: str = "auto"
     encoding: str = "utf8"
-    note: str = ""  # what a comma in numbers was taken for
+    note: str = ""  # what a comma in numbers and bytes that are no UTF-8 were taken for
 
     def __post_init__(self) -> None:
+        if self.separator == r"\t":  # as people spell it in a shell
+            object.__setattr__(self, "separator", "\t")
         if self.separator != "auto" and (len(self.separator) != 1 or self.separator in '"\r\n'):
             raise ValueError(f"separator {self.separator!r} is neither 'auto' nor one character, such as ';'.")
         if self.decimal not in ("auto", *_WRITTEN):
@@ -54,7 +58,11 @@ class Dialect:
         """The dialect of a file; what is ``"auto"`` is sniffed, ``usual`` is the separator that its name promises."""
         with pa.input_stream(str(path)) as file:
             head = file.read(HEAD_BYTES)
-        encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf8"
+        encoding, guess = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf8", ""
+        try:
+            getincrementaldecoder(encoding)().decode(head)  # a character may be cut at the end
+        except UnicodeDecodeError:
+            encoding, guess = "cp1252", WINDOWS
         text = head.decode(encoding, errors="ignore")
         tried = (usual, *SEPARATORS) if self.separator == "auto" else (self.separator,)
         records = {one: _records(text, one, len(head) < HEAD_BYTES) for one in tried}
@@ -62,7 +70,7 @@ class Dialect:
         separator = tried[0] if tried[0] in even or not even else max(even, key=lambda one: len(records[one][0]))
         cells = [cell.strip() for record in records[separator][1:] for cell in record]
         decimal, note = _spelling(cells, separator) if self.decimal == "auto" else (self.decimal, "")
-        return Dialect(separator, decimal, encoding, note and f"{path.name}: {note}")
+        return Dialect(separator, decimal, encoding, " ".join(f"{path.name}: {one}" for one in (guess, note) if one))
 
     def open(self, path: Path, convert: pyarrow.csv.ConvertOptions | None = None) -> pyarrow.csv.CSVStreamingReader:
         """A reader of blocks of rows."""

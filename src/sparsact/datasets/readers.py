@@ -304,7 +304,7 @@ def open_frame(data: object) -> FrameSource:
                 "what exports an Arrow stream."
             )
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise ValueError(f"a column has values of several kinds ({error}); convert them to one.") from error
+        raise ValueError(f"a column has values of several kinds ({error.args[-1]}); convert them to one.") from error
     return FrameSource(path, dict.fromkeys(table.column_names), len(table), table=table)
 
 

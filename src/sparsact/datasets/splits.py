@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparsact.datasets.cell_values import canonical, refuse_missing, texts_of
+from sparsact.datasets.cell_values import DROP, canonical, refuse_missing, texts_of
 from sparsact.datasets.chosen_rows import chosen_rows
 from sparsact.datasets.table_files import Parts
 
@@ -63,7 +63,7 @@ def split_rows(parts: Parts, name: str) -> ChosenParts:
     counts: dict[str, int] = {}
     for batch in parts.batches([name]):
         with batch:
-            refuse_missing(array := batch.columns.column(name), name, batch.row)
+            refuse_missing(array := batch.columns.column(name), name, batch.row, DROP)
         found = pc.value_counts(array)
         for text, count in zip(texts_of(found.field("values")), found.field("counts").to_pylist(), strict=True):
             counts[text] = counts.get(text, 0) + count

@@ -134,7 +134,8 @@ def _next(batches: Iterator[pa.RecordBatch], source: Source, row: int, stamp: St
         _check_unchanged(source.path, stamp)
         has_remedy = isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid)
         fact = f"{source.path.name}, after row {source.first_row + row}: {one_line(error)}"
-        raise ValueError(fact if has_remedy else f"{fact}; correct the file.") from error
+        remedy = "save it as UTF-8" if "UTF8" in str(error) else "correct the file"
+        raise ValueError(fact if has_remedy else f"{fact}; {remedy}.") from error
 
 
 @dataclass(frozen=True)
@@ -327,8 +328,8 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
     """The end of a message about a name that is not there: what may be meant."""
     if all(as_number(column) is not None for column in names):
         return f"; its first row holds numbers ({', '.join(names[:3])}, ...) where names are due: add a row of names."
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-        return f"; its only column is {names[0]!r}: name what separates columns, such as --separator ';'."
+    if len(names) == 1 and (marks := [mark for mark in ";\t|, " if mark in names[0]]):
+        return f"; its only column is {names[0]!r}: name what separates columns, such as --separator {marks[0]!r}."
     nearest = get_close_matches(name, names, n=3, cutoff=0.5)
     if nearest:
         return f"; did you mean {' or '.join(map(repr, nearest))}?"

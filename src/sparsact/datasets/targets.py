@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import (
     DASHES,
+    DROP,
     as_number,
     at_limits,
     identities,
@@ -27,6 +28,7 @@ from sparsact.datasets.cell_values import (
 )
 from sparsact.datasets.column_survey import MAX_CATEGORIES
 from sparsact.datasets.columns import Classes, Real
+from sparsact.datasets.dialect import NULLS
 
 
 @dataclass
@@ -46,7 +48,7 @@ class TargetSurvey:
 
     def update(self, array: pa.Array, first_row: int) -> None:
         """Add the next piece of the column."""
-        refuse_missing(array, self.name, first_row, "fill it in, or leave such rows out with --drop-missing")
+        refuse_missing(array, self.name, first_row, DROP)
         if not len(array):
             return
         plain = at_limits(array)
@@ -129,7 +131,7 @@ class TargetSurvey:
         slips = 2 * len(odd) <= len(self.classes) or all(map(is_written_amount, odd))
         if self.task == "auto" and odd and slips and len(self.classes) > 2:
             remedy = "write numbers with a decimal point (or see --decimal), without separators and units"
-            remedy = "leave out rows of missing values with --drop-missing" if odd[0] in DASHES else remedy
+            remedy = "leave out rows of missing values with --drop-missing" if odd[0] in {*NULLS, *DASHES} else remedy
             raise ValueError(
                 f"target {self.name!r} holds {odd[0]!r}, which is not a finite number, as other values are or seem to "
                 f"be; {remedy}, or choose --task classification."

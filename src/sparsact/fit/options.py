@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from math import inf
 from numbers import Integral
@@ -68,7 +68,8 @@ class FitOptions:
         found: dict[str, Any] = {name: given[name] for name in OPTION_NAMES}
         for name in ("target", "columns", "ignore"):
             value = found[name]
-            found[name] = (value,) if isinstance(value, str) else value if value is None else tuple(value)
+            many = isinstance(value, Iterable) and not isinstance(value, str)
+            found[name] = value if value is None else tuple(map(str, value if many else (value,)))
         if found["encoding"] is not None:
             found["encoding"] = found["encoding"].to_json()
         return cls(**found)

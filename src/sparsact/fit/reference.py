@@ -11,12 +11,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, encoded_table
-from sparsact.datasets.columns import Column, Real
-from sparsact.datasets.sites import LetterString, Mutations, mutations
+from sparsact.datasets.columns import Bit, Column, Real
+from sparsact.datasets.sites import BitString, LetterString, Mutations, mutations
 from sparsact.datasets.table_files import resolve
 
 Reference = str | Path | Mapping[str, Any]
 Codes = NDArray[np.intp]  # places among the letters of each site
+MOST_LETTERS_SHOWN: Final = 60  # of a reference in a sentence
 FORMS: Final = "give a sequence, a list of mutations such as A12V:G45D, values such as 'a=1,b=0', or a table"
 
 
@@ -32,6 +33,20 @@ def default_reference(encoding: Encoding, rows: Codes | None = None) -> Codes:
         if not known[site] or found[site] >= len(counts) or not counts[found[site]]:
             found[site] = int(counts.argmax())
     return np.array(found, dtype=np.intp)
+
+
+def reference_in_words(encoding: Encoding) -> str:
+    """What effects of letters start from; a short sequence is spelled out."""
+    own, letters, kinds = encoding.columns[0], iter(encoding.reference), set(map(type, encoding.columns))
+    if encoding.mutated_sites or kinds <= {Bit}:  # bits alone have such effects from a wild type only
+        reference = "the wild type"
+    elif kinds & {LetterString, Mutations, BitString}:
+        reference = "the most frequent letter of each site"
+    else:
+        reference = "the value of each column that the wild type has, or else the most frequent one,"
+    if isinstance(own, LetterString) and len(encoding.columns) == 1 and len(own.letters) <= MOST_LETTERS_SHOWN:
+        reference += f" ({''.join(one if len(one) == 1 else next(letters) for one in own.letters)})"
+    return reference
 
 
 def letters_at(encoding: Encoding, codes: Codes) -> tuple[str, ...]:

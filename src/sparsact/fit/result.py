@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import files, registry
-from sparsact.datasets.sites import LetterString
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.candidate import Details
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 TERMS_SHOWN: Final = 8
 FEW_ROWS: Final = 200
 LEAST_SHARE: Final = 0.1  # of the variance, that is not called nothing even if the folds differ by more
-MOST_LETTERS_SHOWN: Final = 60  # of a reference in a sentence
 
 
 @dataclass(frozen=True)
@@ -185,11 +183,9 @@ class FitResult:
         """Which model the terms of the targets belong to, in a sentence."""
         if not self.of_letters:
             return self.choices.terms_of
-        own, letters = self.encoding.columns[0], iter(self.encoding.reference)
-        reference = "the wild type" if self.encoding.mutated_sites else "the most frequent letter of each site"
-        if isinstance(own, LetterString) and len(self.encoding.columns) == 1 and len(own.letters) <= MOST_LETTERS_SHOWN:
-            reference += f" ({''.join(one if len(one) == 1 else next(letters) for one in own.letters)})"
-        return TERMS_OF_LETTERS.format(function=self.details.function, reference=reference)
+        from sparsact.fit.reference import reference_in_words
+
+        return TERMS_OF_LETTERS.format(function=self.details.function, reference=reference_in_words(self.encoding))
 
     def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""

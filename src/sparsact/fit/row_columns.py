@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.datasets.cell_values import numbers, refuse_missing, texts_of
+from sparsact.datasets.cell_values import DROP, numbers, refuse_missing, texts_of
 from sparsact.datasets.chosen_rows import numbers_of
 from sparsact.datasets.table_files import Parts, PlacedRows, piece_name, resolve
 from sparsact.fit.options import FitOptions
@@ -84,6 +84,7 @@ class RowColumns:
         """Weights of the rows, of mean 1 over all of them; None without such a column."""
         if (name := self.precision) is None:
             return None
+        refuse_missing(batch.columns.column(name), name, batch.row, DROP)
         values = numbers(batch.columns.column(name), name, batch.row)
         if self.power < 0:
             values = np.where(values == 0, self.floor, values)
@@ -145,7 +146,7 @@ def _floor(parts: Parts, name: str) -> dict[str, Any]:
 def _grouped(batch: PlacedRows, name: str) -> tuple[list[str], NDArray[np.intp], list[int]]:
     """Names of the groups of a batch, the place of each row among them, and how many rows each has."""
     array = batch.columns.column(name)
-    refuse_missing(array, name, batch.row)
+    refuse_missing(array, name, batch.row, DROP)
     encoded = pc.dictionary_encode(array)
     places = encoded.indices.to_numpy().astype(np.intp)
     texts = list(texts_of(encoded.dictionary))
