@@ -209,8 +209,10 @@ class TraitProblem:
             step[integrated] = -factor.solve(information[integrated, place]) * step[place]
             ends = [self.terms(at + sign * step)[2][np.ix_(integrated, integrated)] for sign in (-1, 1)]
             below, above = (Cholesky.nearly_of(end).log_determinant() for end in ends)
-            # the unit of the integrated coefficients is that of the penalty
-            tilt[t, i] = i * self.homes.count(t) * (b.shape[1] - 1) - (above - below) / (4 * _STEP)
+            # The unit of the integrated coefficients is that of the penalty. A flat direction makes differences
+            # meaningless: information grows at most with the square of a scale, so that each parameter adds 1 at most.
+            slope = np.clip((above - below) / (4 * _STEP), -len(integrated), len(integrated))
+            tilt[t, i] = i * self.homes.count(t) * (b.shape[1] - 1) - slope
         return replace(self, penalty=penalty, tilt=tilt)
 
     def fitted(self, max_iter: int, *, learns_penalty: bool) -> tuple[Solved[Array], Array]:
