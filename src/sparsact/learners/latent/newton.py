@@ -41,8 +41,8 @@ def maximum(
                     continue
         damping = max(4 * damping, _LEAST_DAMPING)
         if damping > _MOST_DAMPING:
-            return Solved(at, count, expected, _ENOUGH, False)
-    return Solved(at, max_iter, expected, _ENOUGH, False)
+            break
+    return Solved(at, count, expected, _ENOUGH, False)
 
 
 def _step(information: Array, gradient: Array, damping: float) -> Array | None:

@@ -188,11 +188,8 @@ class TraitProblem:
         covariance, penalty, tilt = newton.inverse(information), self.penalty.copy(), np.zeros_like(self.tilt)
         for k, home in enumerate(self.homes if learns_penalty else []):
             own, h = np.arange(k * b.shape[1], (k + 1) * b.shape[1]), n + 3 * home + 2
-            unit, height, largest = (
-                measurements[home, 2] / _STEEPEST,
-                at[h],
-                max(self.targets[home].targets.measured, 1.0),
-            )
+            unit, height = measurements[home, 2] / _STEEPEST, at[h]
+            largest = max(self.targets[home].targets.measured, 1.0)
             relative = covariance[own, own] + 2 * at[own] * covariance[own, h] / height
             variances = unit**2 * (relative + (at[own] / height) ** 2 * covariance[h, h])  # of b in units of the noise
             for size in np.unique(self.sizes[1:]):
