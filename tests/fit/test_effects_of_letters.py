@@ -225,3 +225,20 @@ def test_intervals_hold_what_was_planted(n_mutations):
         assert np.mean(held[-60:]) > 0.75
     assert binom.cdf(0.88 * len(held), len(held), 0.95) < 1e-8
     assert np.mean(held) > 0.88
+
+
+def test_a_reference_is_any_long_sequence():
+    """Longer than the names of files may be."""
+    rng = np.random.default_rng(0)
+    texts = ["A" * 297 + "".join(row) for row in rng.choice(list("ACG"), (60, 3))]
+    result = sa.fit_table(pa.table({"seq": texts, "y": rng.normal(size=60)}), "y", model="low-degree", degree=1)
+    ((found),) = result.contrast(texts[0], "A" * 297 + "GGG")
+    points = result.predict(pa.table({"seq": [texts[0], "A" * 297 + "GGG"]}))
+    assert found["value"] == pytest.approx(points[0] - points[1])
+
+
+def test_a_mutation_changes_the_letter_that_is_there(fits):
+    for words in (("C1G", "WT"), ("A2G", "WT", "A2C")):
+        with pytest.raises(ValueError, match=r"is there before the change; name the change from that, or a background"):
+            fits["low-degree"].contrast(*words)
+    assert fits["low-degree"].contrast("C2G", "WT", "A2C")[0]["value"] != 0

@@ -249,6 +249,10 @@ REFUSED = {
     "no effect is named": {"effects": []},
     "effects are named, and the goal is maximum": {"effects": ["a"], "goal": "maximum"},
     "costs are of rows of a table": {"costs": [1.0]},
+    "a budget of 1 buys none of 2 candidates that cost 4 or more": {
+        "costs": [4.0, 5.0],
+        "candidates": {name: [0, 1] for name in NAMES},
+    },
     "costs must be 2 finite numbers above 0": {"costs": [1.0, 0.0], "candidates": {name: [0, 1] for name in NAMES}},
     "has no column 'f'": {"candidates": {name: [0, 1] for name in NAMES[:5]}},
     "column 'a', row 2: 7 is not among the values": {"candidates": {name: [0, 7] for name in NAMES}},

@@ -122,7 +122,7 @@ def test_the_measure_of_the_rows(learner):
 @pytest.mark.parametrize(
     ("measure", "line"),
     [
-        ("data", "got 'data'; pass the fitted learner itself, or its `frequencies_`"),
+        ("data", "got 'data'; pass a fitted polynomial itself, or the frequencies of its rows"),
         ("Gaussian", "the probability of bit 1, or one for each coordinate; got 'Gaussian'"),
         ([0.5, 0.1], r"one for each of 7 coordinates; got shape \(2,\)"),
         ([0.5] * 6 + [1.0], "coordinate 6 is bit 1 with probability 1, and a basis needs both bits"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -70,7 +71,7 @@ def changed(encoding: Encoding, codes: Codes, to: Reference) -> Codes:
     if isinstance(to, str) and "=" in to:
         pairs = [piece.partition("=")[::2] for piece in to.split(",")]
         return _with_values(encoding, codes, {name.strip(): value.strip() for name, value in pairs})
-    if isinstance(to, Path) or Path(text).is_file() or not sequences:
+    if isinstance(to, Path) or not sequences or os.path.isfile(text):  # noqa: PTH113 - of a long sequence no error
         X = next(iter(encoded_table(to, encoding, batch_rows=1).points()), None)
         if X is None or not len(X):
             raise ValueError(f"{to} has no row; its first row is the reference.")
@@ -92,6 +93,11 @@ def _mutated(encoding: Encoding, codes: Codes, listed: list[tuple[int, str, str]
         if wild not in letters or new not in letters:
             own = f"it has {', '.join(letters)} there" if letters else "no such site varies in the table"
             raise ValueError(f"{wild}{number}{new} is no change that the model knows; {own}; {FORMS}.")
+        if codes[place] != letters.index(wild):
+            raise ValueError(
+                f"{wild}{number}{new} changes {wild}, and {letters[codes[place]]} is there before the change; name the "
+                f"change from that, or a background that has {wild} there."
+            )
         found[place] = letters.index(new)
     return found
 

@@ -165,6 +165,11 @@ def suggest_rows(
     beliefs = process.beliefs(min(max(MOST_NUMBERS // n_numbers, 1), MOST_DRAWS), rng)
     search = Search(process, beliefs, [quantities.under(one.system.kernel) for one in beliefs], SIGNS[goal], room)
     rows = search.rows(X, price, budget, sampled, repeat=repeat)
+    if costs is not None and not rows:
+        raise ValueError(
+            f"a budget of {budget:g} buys none of {len(X):,} candidates that cost {price.min():g} or more and are not "
+            "measured yet; raise the budget, name more candidates, or allow measured rows (repeat)."
+        )
     if costs is None and len(rows) < budget:
         raise ValueError(
             f"a budget of {budget:g} rows needs as many candidates, and {len(rows)} are there that differ and are not "

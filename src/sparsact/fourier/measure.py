@@ -22,7 +22,7 @@ def checked_measure(measure: Measure, n: int, thing: object = None) -> Array | N
             return None
         found = getattr(thing, "frequencies_", None) if measure == DATA else None
         if found is None:
-            more = "; pass the fitted learner itself, or its `frequencies_`" if measure == DATA else ""
+            more = "; pass a fitted polynomial itself, or the frequencies of its rows" if measure == DATA else ""
             raise ValueError(
                 f"`measure` is 'uniform', the probability of bit 1, or one for each coordinate; got {measure!r}{more}."
             )

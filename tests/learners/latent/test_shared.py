@@ -274,3 +274,27 @@ def test_a_search_that_is_cut_short_says_so():
     bits, y, _ = energies(60, 4)
     with pytest.warns(ConvergenceWarning, match=r"after max_iter=2 steps; raise max_iter"):
         sa.LatentRegressor(link=LINKS, max_iter=2).fit(bits, y)
+
+
+def test_none_among_objects_is_a_target_that_was_not_measured():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (60, 3))
+    y = np.stack([X[:, 0], X[:, 0] + X[:, 1]], axis=1) + 0.1 * rng.normal(size=(60, 2))
+    y[::4, 0] = np.nan
+    expected = sa.LatentRegressor(link=("identity", "identity")).fit(X, y).predict(X)
+    for missing in (None, np.nan):
+        values = y.astype(object)
+        values[::4, 0] = missing
+        found = sa.LatentRegressor(link=("identity", "identity")).fit(X, values).predict(X)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_rows", [8, 200])
+def test_targets_without_signal_have_their_own_noise(n_rows):
+    """Curves that no row determines: differences of information along them are rounding, and once led to NaN."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (n_rows, 6)), rng.normal(size=n_rows)
+    model = sa.LatentRegressor(link=("two-state", "identity")).fit(X, np.column_stack([y, y]))
+    assert (np.abs(model.predict(X)) < 3 * np.abs(y).max()).all()
+    assert (model.noise_deviation_ < 2 * y.std()).all()

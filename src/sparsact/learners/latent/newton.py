@@ -16,6 +16,7 @@ Terms = tuple[float, Array, Array]  # a function of parameters (q,), its gradien
 MAX_ITER: Final = 500  # steps of Newton's method for a penalty, and penalties; 5 to 60 are usual
 _ENOUGH: Final = 1e-7  # expected gain of a step in log-likelihood
 _LEAST_DAMPING: Final = 1e-6  # in the diagonal of second derivatives: as large as their rounding
+_MOST_DAMPING: Final = 1e16  # a step is then as small as the rounding of what it changes
 
 
 def maximum(
@@ -39,7 +40,9 @@ def maximum(
                     damping = damping / 10 if damping > _LEAST_DAMPING else 0.0
                     continue
         damping = max(4 * damping, _LEAST_DAMPING)
-    return Solved(at, max_iter, expected, _ENOUGH, False)
+        if damping > _MOST_DAMPING:
+            break
+    return Solved(at, count, expected, _ENOUGH, False)
 
 
 def _step(information: Array, gradient: Array, damping: float) -> Array | None:

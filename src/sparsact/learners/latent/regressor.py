@@ -242,7 +242,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
                 f"`y` needs a column for each of the {n_targets} curves that `link` names, NaN where a target was not "
                 f"measured, and has shape {shape}; name as many links as columns."
             )
-        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+        none = np.array(None, dtype=object)
+        missing = (np.equal(values, none) | np.not_equal(values, values)).astype(bool)  # NaN, also among objects
         both = np.hstack([np.where(missing, 0, values), missing])  # so that rows of no weight leave both
         points, answers, weights = self._rows_to_fit(X, both, sample_weight, multi_output=True)
         answers, missing = answers[:, :n_targets], answers[:, n_targets:] > 0

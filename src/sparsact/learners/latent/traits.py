@@ -186,11 +186,8 @@ class TraitProblem:
         covariance, penalty, tilt = newton.inverse(information), self.penalty.copy(), np.zeros_like(self.tilt)
         for k, home in enumerate(self.homes if learns_penalty else []):
             own, h = np.arange(k * b.shape[1], (k + 1) * b.shape[1]), n + 3 * home + 2
-            unit, height, largest = (
-                measurements[home, 2] / _STEEPEST,
-                at[h],
-                max(self.targets[home].targets.measured, 1.0),
-            )
+            unit, height = measurements[home, 2] / _STEEPEST, at[h]
+            largest = max(self.targets[home].targets.measured, 1.0)
             relative = covariance[own, own] + 2 * at[own] * covariance[own, h] / height
             variances = unit**2 * (relative + (at[own] / height) ** 2 * covariance[h, h])  # of b in units of the noise
             for size in np.unique(self.sizes[1:]):
@@ -207,8 +204,10 @@ class TraitProblem:
             step[integrated] = -factor.solve(information[integrated, place]) * step[place]
             ends = [self.terms(at + sign * step)[2][np.ix_(integrated, integrated)] for sign in (-1, 1)]
             below, above = (Cholesky.nearly_of(end).log_determinant() for end in ends)
-            # the unit of the integrated coefficients is that of the penalty
-            tilt[t, i] = i * self.homes.count(t) * (b.shape[1] - 1) - (above - below) / (4 * _STEP)
+            # The unit of the integrated coefficients is that of the penalty. A flat direction makes differences
+            # meaningless: information grows at most with the square of a scale, so that each parameter adds 1 at most.
+            slope = np.clip((above - below) / (4 * _STEP), -len(integrated), len(integrated))
+            tilt[t, i] = i * self.homes.count(t) * (b.shape[1] - 1) - slope
         return replace(self, penalty=penalty, tilt=tilt)
 
     def fitted(self, max_iter: int, *, learns_penalty: bool) -> tuple[Solved[Array], Array]:
