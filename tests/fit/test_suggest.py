@@ -222,12 +222,12 @@ def test_letters_are_suggested_as_sequences():
     data = pa.table({"site": words, "y": y})
     model = with_table(sa.LettersRegressor(random_state=0).fit(words, y), data)
     polynomial = sa.fit_table(data, "y", degree=1)
-    for found in (sa.suggest_rows(model, 3, effects=["site[0]"]), polynomial.suggest(3, measured=data)):
+    for found in (sa.suggest_rows(model, 3, effects=["site[1]"]), polynomial.suggest(3, measured=data)):
         chosen = found.table["site"].to_pylist()
         assert len(set(chosen)) == 3
         assert not set(chosen) & set(words)
         assert {letter for word in chosen for letter in word} <= set("ACGT")
-    assert "4 effects" in sa.suggest_rows(model, 3, effects=["site[0]"]).notes[0]
+    assert "4 effects" in sa.suggest_rows(model, 3, effects=["site[1]"]).notes[0]
 
 
 def test_other_models_need_the_rows(fitted, tmp_path):
