@@ -1,6 +1,7 @@
 """Autoencoders in the files of other libraries, and what these libraries compute, in plain torch."""
 
 import json
+from functools import partial
 
 import numpy as np
 import torch
@@ -11,8 +12,7 @@ D, N, OUT, K = 24, 200, 17, 9
 
 def parameters(out=D, seed=0):
     """Random tensors by the names of SAELens; about 5 % of features are on."""
-    g = torch.Generator().manual_seed(seed)
-    normal = lambda *shape: torch.randn(*shape, generator=g)  # noqa: E731
+    normal = partial(torch.randn, generator=torch.Generator().manual_seed(seed))
     return {
         "W_enc": normal(D, N) / D**0.5,
         "b_enc": normal(N) * 0.3 - 2.0,

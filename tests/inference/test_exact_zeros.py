@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from functools import partial
-from math import prod
 
 import pytest
 import torch
+from inference.exact_zeros import check_densities
 from stacked_experts import IDS, mixtral, nemotron_h, olmoe
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 import sparsact as sa
-from benchmarks.convolutions import ResNet, cnn
 from sparsact.inference import Block, find_blocks, load_plan, measure, plan_of, save_plan, sparsify
 from sparsact.inference.batches import call
 from sparsact.inference.block_profile import sample_inputs
 from sparsact.inference.comparison import main_output
 from sparsact.inference.selectors import Everything
 from sparsact.inference.sparse_linear import SparseLinear
-from sparsact.inference.split_experts import split_experts
 
 D, S = 24, 70
 INTEGERS = {"int8": 0.2, "int4": 0.5}  # largest relative error of outputs under such weights
@@ -142,47 +137,6 @@ def made(make, is_of_tokens) -> tuple[nn.Module, list[torch.Tensor]]:
     return model, [IDS[:, :3], IDS[:1, :1]] if is_of_tokens else [torch.randn(15, D), torch.randn(1, D)]
 
 
-@contextmanager
-def inputs_of_layers(model) -> Iterator[dict[str, list[tuple[nn.Module, torch.Tensor]]]]:
-    """What every layer with a weight of two axes or more reads, by hooks."""
-    seen: dict[str, list] = {}
-    with ExitStack() as stack:
-        for name, module in model.named_modules():
-            weight = module._parameters.get("weight")
-            if weight is not None and weight.ndim > 1 and not isinstance(module, nn.Embedding):
-                hook = module.register_forward_pre_hook(
-                    lambda m, args, name=name: seen.setdefault(name, []).append((m, args[0].detach().clone()))
-                )
-                stack.callback(hook.remove)
-        yield seen
-
-
-def reads(layer, x) -> tuple[float, float]:
-    """Numbers that a layer reads and how many are not 0: a convolution of ones adds them up."""
-    if not isinstance(layer, nn.Conv1d | nn.Conv2d | nn.Conv3d):
-        return x.numel(), int((x != 0).sum())
-    ones = copy.deepcopy(layer)
-    ones.groups, ones.out_channels, ones.bias = 1, 1, None
-    ones.weight = nn.Parameter(torch.ones(1, layer.in_channels, *layer.kernel_size, dtype=torch.float64))
-    with torch.no_grad():
-        return tuple(round(float(ones(one.double()).sum())) for one in (torch.ones_like(x), x != 0))
-
-
-def check_densities(model, batches) -> sa.inference.Measurement:
-    with split_experts(model), inputs_of_layers(model) as seen, torch.no_grad():
-        for batch in batches:
-            call(model, batch)
-    found = measure(model, batches)
-    layers = {layer.name: layer for layer in found.layers}
-    assert seen
-    for name, calls in seen.items():
-        numbers, nonzero = (sum(part) for part in zip(*(reads(*one) for one in calls), strict=True))
-        assert layers[name].density == pytest.approx(nonzero / numbers, rel=1e-12), name
-    assert {layer.block for layer in found.layers} - {None} == {block.name for block in found.blocks}
-    assert all((layer.block is None) == bool(layer.reason) for layer in found.layers)
-    return found
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_layers_alone(name, tmp_path):
     make, of_tokens, sparse = MODELS[name]
@@ -261,44 +215,6 @@ def test_falcon_is_sparse_and_restored():
         sa.densify(model)
         assert torch.equal(model(batches[1]).logits, wanted)
     assert [type(module) for module in model.modules()] == kinds
-
-
-@pytest.mark.parametrize("make", [cnn, partial(ResNet, 1, 4)])
-def test_convolutions(make):
-    torch.manual_seed(2)
-    model = make().eval()
-    found = check_densities(model, [torch.randn(3, 1, 8, 8), torch.randn(1, 1, 8, 8)])
-    kinds = [layer for layer in found.layers if layer.kind == "Conv2d"]
-    assert any(layer.density < 1 for layer in kinds)
-    assert all(layer.reason for layer in kinds)
-    assert sum(layer.share for layer in found.layers) <= 1
-    assert all(layer.name in str(found) for layer in found.layers if layer.density < 1 and layer.block is None)
-
-
-@pytest.mark.filterwarnings("ignore:Using padding='same'")
-@pytest.mark.parametrize(
-    "layer",
-    [
-        nn.Conv1d(4, 6, 3, stride=2, groups=2),
-        nn.Conv2d(4, 8, (3, 2), stride=(2, 1), padding=(2, 1), dilation=(1, 2), groups=4),
-        nn.Conv2d(4, 5, 1, stride=3),
-        nn.Conv2d(4, 5, 3, padding=1, padding_mode="reflect"),
-        nn.Conv2d(4, 5, (4, 3), padding="same", padding_mode="circular"),
-        nn.Conv2d(4, 5, (4, 3), padding="same"),
-        nn.Conv3d(4, 2, 2, padding=1),
-    ],
-    ids=repr,
-)
-def test_a_convolution_reads_every_place_once_for_every_tap(layer):
-    torch.manual_seed(0)
-    axes = (7, 6, 5)[: len(layer.kernel_size)]
-    for shape in ((3, 4, *axes), (4, *axes)):
-        x = torch.randn(shape).relu()
-        (found,) = measure(layer, x).layers
-        numbers, nonzero = reads(layer, x)
-        assert found.density == pytest.approx(nonzero / numbers, rel=1e-12)
-        assert 0 < nonzero < numbers
-        assert numbers <= prod(shape) * prod(layer.kernel_size)
 
 
 def test_layers_that_share_a_layer_keep_what_they_can():

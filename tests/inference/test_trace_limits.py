@@ -38,13 +38,18 @@ CLIPPED = {
 }
 
 
+def two_layers(forward):
+    """A model of the layers a and b, most units of which are off."""
+    model = Written(forward)
+    model.a, model.b = nn.Linear(D, S), nn.Linear(S, 5)
+    switched_off(model.a.weight, model.a.bias)
+    return model.eval()
+
+
 @pytest.mark.parametrize("name", CLIPPED)
 def test_a_clip_far_from_usual_numbers_needs_the_units_that_are_off(name):
     torch.manual_seed(0)
-    dense = Written(lambda m, x: m.b(CLIPPED[name](m.a(x))))
-    dense.a, dense.b = nn.Linear(D, S), nn.Linear(S, 5)
-    dense.eval()
-    switched_off(dense.a.weight, dense.a.bias)
+    dense = two_layers(lambda m, x: m.b(CLIPPED[name](m.a(x))))
     with pytest.raises(ValueError, match='method="certified" applies to none'):
         sa.sparsify(deepcopy(dense), "certified", inputs_of(4))
     model = sa.sparsify(deepcopy(dense), "exact", inputs_of(4))
@@ -145,10 +150,7 @@ def test_blocks_that_were_found_before_the_threshold_changed():
 def test_zeros_that_no_module_registers_may_be_written_to():
     torch.manual_seed(0)
     shift = torch.zeros(S)
-    dense = Written(lambda m, x: m.b(F.relu(m.a(x) - shift)))
-    dense.a, dense.b = nn.Linear(D, S), nn.Linear(S, 5)
-    dense.eval()
-    switched_off(dense.a.weight, dense.a.bias)
+    dense = two_layers(lambda m, x: m.b(F.relu(m.a(x) - shift)))
     with pytest.raises(ValueError, match='method="certified" applies to none'):
         sa.sparsify(deepcopy(dense), "certified", inputs_of(4))
     model = sa.sparsify(deepcopy(dense), "exact", inputs_of(4))

@@ -97,6 +97,9 @@ class Dialect:
         return cells
 
 
+SNIFFED: Final = Dialect()
+
+
 def _records(text: str, separator: str, whole: bool) -> list[list[str]]:
     """The rows of the beginning of a file; the last one may be cut, and is left out."""
     try:

@@ -23,7 +23,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import as_number, is_text
-from sparsact.datasets.dialect import NULLS, Dialect
+from sparsact.datasets.dialect import NULLS, SNIFFED, Dialect
 
 ARROW: Final = (".feather", ".arrow")  # Arrow's IPC format, as a file or as a stream
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", ".pq", *ARROW, ".npz")
@@ -57,7 +57,7 @@ class Source(ABC):
         """Rows in the order of the file, the named columns only."""
 
 
-def open_source(path: str | Path, dialect: Dialect = Dialect()) -> Source:  # noqa: B008 - frozen
+def open_source(path: str | Path, dialect: Dialect = SNIFFED) -> Source:
     """The reader for the suffix of a file; ``dialect`` is that of text."""
     path = Path(path)
     if path.is_dir():

@@ -166,10 +166,9 @@ class BitString:
         """Raise if a place that never varied in the learned rows holds another bit."""
         other = (bits + ord("0") != own) & (own != ord("."))
         if other.any():
-            why = "where every row of the table that was learned from has"
-            told = "its effect is not known."
+            why, end = "where every row of the table that was learned from has", "its effect is not known."
             reasons = {
-                int(row): f"bit {bits[row, place]} at place {place + 1}, {why} {self.pattern[place]}; {told}"
+                int(row): f"bit {bits[row, place]} at place {place + 1}, {why} {self.pattern[place]}; {end}"
                 for row, place in reversed(np.argwhere(other))
             }
             raise UnreadableError(self.name, first_row, reasons)

@@ -78,8 +78,8 @@ def split_rows(parts: Parts, name: str) -> ChosenParts:
     scored = "test" if "test" in part_of.values() else "validation"
     tested = [text for text in counts if part_of[text] == scored]
     learned = [text for text in counts if part_of[text] != scored]
-    told = [", ".join(f"{text} ({counts[text]:,})" for text in texts) for texts in (learned, tested)]
-    note = f"split by {name}: rows of {told[0]} are learned from, rows of {told[1]} are scored."
+    listed = [", ".join(f"{text} ({counts[text]:,})" for text in texts) for texts in (learned, tested)]
+    note = f"split by {name}: rows of {listed[0]} are learned from, rows of {listed[1]} are scored."
     rows = [chosen_rows(parts, [name], partial(_has_text, texts)) for texts in (learned, tested)]
     return ChosenParts(rows[0], (note,), rows[1], f"{parts.name} where {name} is {' or '.join(tested)}")
 

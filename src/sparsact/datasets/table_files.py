@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from sparsact.datasets.cell_values import as_number
-from sparsact.datasets.dialect import Dialect
+from sparsact.datasets.dialect import SNIFFED, Dialect
 from sparsact.datasets.readers import DAMAGE, ArrowSource, ParquetSource, Source, one_line, open_frame, open_source
 
 Paths = str | Path | Sequence[str | Path]
@@ -51,7 +51,7 @@ class Parts:
     lengths: list[int | None]
 
     @classmethod
-    def open(cls, data: Data, dialect: Dialect = Dialect()) -> Parts:  # noqa: B008 - frozen
+    def open(cls, data: Data, dialect: Dialect = SNIFFED) -> Parts:
         """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory."""
         if isinstance(data, Parts):
             return data

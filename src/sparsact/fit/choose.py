@@ -101,12 +101,12 @@ def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked
 def _scores_of_both(winner: CandidateModel, rival: CandidateModel) -> str:
     """Held-out scores of the chosen model and of the best of the others, which rank as the errors do that chose.
 
-    Of folds that differ much in their variance, or have no R2, the mean R2 may rank otherwise: the error is told.
+    Of folds that differ much in their variance, or have no R2, the mean R2 may rank otherwise: then it is the error.
     """
     ahead = _errors(winner).mean() <= _errors(rival).mean()
     ours, theirs = winner.r2, rival.r2
-    is_told = ours.short != theirs.short and (ours.mean >= theirs.mean) == ahead
-    if is_told or winner.rmse is None or rival.rmse is None:
+    by_r2 = ours.short != theirs.short and (ours.mean >= theirs.mean) == ahead
+    if by_r2 or winner.rmse is None or rival.rmse is None:
         return f"held-out R² {ours.short} against {theirs.short} of {rival.name}"
     roots = [float(np.sqrt(_errors(model).mean())) for model in (winner, rival)]
     return f"held-out RMSE {roots[0]:.4g} against {roots[1]:.4g} of {rival.name}"

@@ -222,7 +222,7 @@ def fit_table(
         raise ValueError("split and test both name rows to score; leave one of the two out.")
     dialect = Dialect(separator, decimal)
     parts = Parts.open(data, dialect)
-    told = list(dict.fromkeys(source.note for source in parts.sources if source.note))
+    of_files = list(dict.fromkeys(source.note for source in parts.sources if source.note))
     if cluster is not None:
         parts.files("`cluster`")
     survey = survey_of(parts, options, encoding)
@@ -247,7 +247,7 @@ def fit_table(
             with stages.stage("reading", parts.n_rows) as on_rows:
                 table = survey_table(survey, on_rows, checkpoint)
         row_columns = RowColumns.of(parts, options)
-        table = with_options(table, options, [*told, *chosen.notes, *filter(None, [row_columns.note])])
+        table = with_options(table, options, [*of_files, *chosen.notes, *filter(None, [row_columns.note])])
         from sparsact.fit.fit import FitSteps
         from sparsact.fit.scored_table import open_test, score_table  # load slowly; what was wrong so far is reported
 

@@ -137,8 +137,8 @@ def _with_reasons(
     places[np.delete(np.arange(n_rows), list(reasons))] = np.arange(n_rows - len(reasons))
     whole = {name: column.take(pa.array(places, mask=places < 0)) for name, column in columns.items()}
     outside_name = _free(OUTSIDE, encoding)
-    told = pa.array([reasons.get(row) for row in range(n_rows)], pa.string())
-    return whole | {outside_name: pc.coalesce(whole[outside_name], told)}
+    why = pa.array([reasons.get(row) for row in range(n_rows)], pa.string())
+    return whole | {outside_name: pc.coalesce(whole[outside_name], why)}
 
 
 def _free(name: str, encoding: Encoding) -> str:

@@ -59,7 +59,7 @@ class Anova(ABC):
     @property
     @abstractmethod
     def by_set(self) -> tuple[NDArray[np.bool_], Array]:
-        """Sets of sites (N, n) and the variances (N,) of their components; those of others are 0."""
+        """Sets of sites (N, n) and the variances (N,) of their components; other sets have variance 0."""
 
     def variance(self, sites: Iterable[int]) -> float:
         """Variance of the component of a set of sites."""

@@ -218,7 +218,7 @@ class Spectrum(SubsetValues):
         r"""Correlation :math:`\mathbb{E}[f(x) f(y)] = \sum_S \rho^{|S|} \hat f(S)^2` of f with f under noise.
 
         ``y`` is ``x`` with every coordinate flipped with probability ``(1 - rho) / 2``; ``-1 <= rho <= 1``. Under
-        another measure each is drawn anew with probability ``1 - rho``; ``0 <= rho <= 1``.
+        another measure each is drawn again with probability ``1 - rho``; ``0 <= rho <= 1``.
         """
         return self.storage.weights().dot(self._retention(rho))
 
@@ -238,7 +238,7 @@ class Spectrum(SubsetValues):
 
     def _retention(self, rho: float) -> NDArray[np.float64]:
         if (kept := checked_correlation(rho)) < 0 and self.frequencies is not None:
-            raise ValueError(f"`rho` must lie in [0, 1] under unequal frequencies, to draw anew or not; got {rho}.")
+            raise ValueError(f"`rho` must lie in [0, 1] under unequal frequencies, to draw again or not; got {rho}.")
         return np.asarray(kept ** np.arange(self.n + 1))
 
     def truncate(self, degree: int) -> Spectrum:

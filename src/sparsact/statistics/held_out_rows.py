@@ -56,11 +56,11 @@ class HeldOutRows:
     predicted, errors : ndarray of shape (m, T)
         Predictions, and targets less these; no columns where the targets are classes.
     n_fitted : int
-        Rows of the fit, of which these may be a sample.
+        Rows of the fit; these may be a sample of them.
 
     Examples
     --------
-    One row of seven has both bits, and errs by 4, of which a product of two has a quarter:
+    One row of seven has both bits, and errs by 4; a quarter of this is the product's:
 
     >>> bits = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [1, 0], [1, 0], [1, 1]], dtype=bool)
     >>> rows = HeldOutRows(np.pad(bits, [(0, 0), (0, 9)]), np.zeros((7, 1)), np.array([[0.0, 0, 0, 0, 0, 0, 4]]).T, 7)
@@ -75,7 +75,7 @@ class HeldOutRows:
 
     @staticmethod
     def n_kept(n_targets: int) -> int:
-        """The most rows that are kept with a model of so many targets."""
+        """The most rows that are kept with a model of this many targets."""
         return max(400, MOST_NUMBERS // (2 * n_targets))
 
     def n_on(self, subset: Sequence[int]) -> int | None:

@@ -119,7 +119,7 @@ class EnsembleCandidate(ProcessCandidate):
     competing = ("low-degree", *alone)
     terms_of = (
         "The effects are exact for the weighted mean of the models. Their 95 % intervals are posterior intervals of "
-        "its best Gaussian process, widened by the distance of its effects from the mean's."
+        "its best Gaussian process, widened by the distance of its effects from the mean's and by held-out errors."
     )
 
     def refusal(self, facts: Facts) -> str:

@@ -174,8 +174,8 @@ class ProcessCandidate(CandidateKind):
     kind, name, rank, takes_weights, searches_bits = "gp", "a Gaussian process", 3, True, True
     handicap = 1.1  # a kernel is the best of four
     terms_of = (
-        "The effects are posterior means, with 95 % posterior intervals; weak effects lean on the prior, "
-        "which expects them to be small."
+        "The effects are posterior means, with 95 % posterior intervals, which errors at held-out rows widen; weak "
+        "effects lean on the prior, which expects them to be small."
     )
     process: Callable[..., CubeGPRegressor] = CubeGPRegressor
     kernels: tuple[str, ...] = KERNELS

@@ -117,10 +117,9 @@ def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[
     if isinstance(options.censor, tuple) and is_possible(table):
         y = sample.rows()[1].ravel()
         share = np.mean(y != _within(y, options.censor))
-        told = f"{share:.1%} of the rows have {table.encoding.target_names[0]!r} beyond the bounds of censor"
-        return (f"{told}, and count as at them: all that is known is that the truth lies there or beyond.",) * bool(
-            share
-        )
+        beyond = f"{share:.1%} of the rows have {table.encoding.target_names[0]!r} beyond the bounds of censor"
+        note = f"{beyond}, and count as at them: all that is known is that the truth lies there or beyond."
+        return (note,) if share else ()
     if options.censor != "auto" or not all(isinstance(target, Real) for target in table.encoding.targets):
         return ()
     answers = sample.rows()[1].reshape(len(sample.rows()[1]), -1)

@@ -33,7 +33,7 @@ _LEAST_DEVIATION: Final = 1e-100  # whose inverse has a square
 class Quantities(NamedTuple):
     """Linear quantities of a function, such as coefficients: prior variances (q,), and covariances with values.
 
-    ``covariances`` takes points (m, n) and returns those of the quantities with the values there, (q, m).
+    ``covariances`` takes points (m, n) and returns covariances (q, m) of the quantities with the values there.
     """
 
     variances: Array
