@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -184,7 +185,9 @@ class HashMemory(Memory):
 
     def _select(self, x: Tensor, last: Sequence[int], documents: Tensor | None, mask: Tensor | None) -> Selection:
         windows = self._windows(x, documents, mask)[..., x.shape[-1] - last[0] :, :]
-        selection: Selection = self.routing(windows.flatten(0, -2).double())
+        found: Selection = self.routing(windows.flatten(0, -2).double())  # ids below 2**53, exactly
+        own = {"weights": found.weights.to(self.values), "auxiliary_loss": found.auxiliary_loss.to(self.values)}
+        selection = replace(found, **own)
         return selection if mask is None else selection.masked(mask[..., x.shape[-1] - last[0] :].reshape(-1))
 
     def _windows(self, x: Tensor, documents: Tensor | None, mask: Tensor | None) -> Tensor:

@@ -27,12 +27,15 @@ class Memory(RoutedLayer):
         values, real, weights = self.values, selection.real, selection.weights.to(self.values.dtype)
         if is_transformed():
             return gather_sum(weights, values, indices)
-        if real is None or is_watched(values, indices):  # a compiler knows no shape that depends on numbers
+        if real is None or is_watched(values, indices):  # compilers know no shape that depends on numbers
             return self._bags(indices.clamp(min=0), weights)
         sums = self._bags(indices[real], weights[real])  # padding touches no row
         return sums.new_zeros(len(indices), sums.shape[1]).masked_scatter(real[:, None], sums)
 
     def _bags(self, indices: Tensor, weights: Tensor) -> Tensor:
+        if is_watched(self.values, indices):  # torch 2.13 compiles no sparse gradient of bags
+            rows = F.embedding(indices, self.values, sparse=self.sparse)
+            return torch.einsum("mk,mkd->md", weights, rows)
         return F.embedding_bag(indices, self.values, mode="sum", sparse=self.sparse, per_sample_weights=weights)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from math import isqrt
 from typing import Any, ClassVar
 
@@ -96,7 +96,7 @@ class NGramHash(Router):
                 "raise `n_slots`."
             )
 
-    @property
+    @cached_property  # and no lru_cache, which compilers look through
     def sizes(self) -> tuple[int, ...]:
         """Slots of each table: ``n_hashes`` of the first order, then of the next; empty where they do not fit."""
         n_tables = len(self.ngram) * self.n_hashes
@@ -156,7 +156,6 @@ def _share_repeated(rows: NDArray[np.int64]) -> float:
     return float(counts[counts > 1].sum() / max(1, len(rows)))
 
 
-@lru_cache(maxsize=64)
 def _primes(most: int, count: int) -> tuple[int, ...]:
     """The ``count`` largest primes up to ``most``, decreasing; empty where there are fewer."""
     found: list[int] = []
