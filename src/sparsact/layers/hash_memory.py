@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
@@ -17,7 +17,6 @@ from sparsact.layers.routed_layer import Flops, Routing, as_computed, fill_unifo
 from sparsact.routing.array_functions import is_readable
 from sparsact.routing.ngram_hash import Collisions, NGramHash
 from sparsact.routing.selection import Selection
-from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_size
 
 NO_TOKEN: Final = -1  # before the beginning of a text or document, and in place of padding
@@ -61,9 +60,8 @@ class HashMemory(Memory):
 
     Notes
     -----
-    A token costs as many rows as there are tables, whatever ``n_slots``. As in [1]_, one hash serves all tables of an
-    order, modulo another prime in each. There, a table holds a part of the vector, which a matrix then mixes; here
-    its rows are whole and add up, so that the memory is a sparse model :math:`A \circ \mathrm{mask}(x)`.
+    A token costs as many rows as there are tables, whatever ``n_slots``. In [1]_ a table holds a part of the vector,
+    which a matrix then mixes; here rows are whole and add up, as in :math:`A \circ \mathrm{mask}(x)`.
 
     References
     ----------
@@ -76,11 +74,8 @@ class HashMemory(Memory):
     >>> memory(ids, context=torch.randn(1, 6, 8)).shape
     torch.Size([1, 6, 8])
 
-    Equal trigrams read the same rows, and in decoding the last three ids are enough:
+    In decoding the last three ids are enough:
 
-    >>> slots = memory.route(ids).indices
-    >>> bool((slots[2] == slots[5]).all())
-    True
     >>> memory(ids[:, -3:], context=torch.randn(1, 1, 8)).shape
     torch.Size([1, 1, 8])
     """
@@ -111,9 +106,11 @@ class HashMemory(Memory):
         self.values = nn.Parameter(torch.zeros(sum(self._router.sizes), d_model, **made))
         self.key_weight = nn.Parameter(torch.empty(d_model, d_model, **made)) if gate else None
         self.gain = nn.Parameter(torch.empty(d_model, **made)) if gate else None
-        self._canonical = None if vocabulary is None else _checked_vocabulary(vocabulary)
-        ids = None if self._canonical is None else torch.empty(len(self._canonical), dtype=torch.int64, device=device)
-        self.register_buffer("vocabulary", ids)
+        self._canonical = None if vocabulary is None else np.asarray(vocabulary)  # as given, for an empty layer
+        if (ids := self._canonical) is not None and not (ids.dtype.kind in "iu" and ids.ndim == 1 and ids.min() >= 0):
+            raise ValueError("`vocabulary` must hold the canonical id of each token id, whole numbers from 0.")
+        empty = None if ids is None else torch.empty(len(ids), dtype=torch.int64, device=device)
+        self.register_buffer("vocabulary", empty)
         self._fill(generator)
 
     @torch.no_grad()
@@ -137,30 +134,11 @@ class HashMemory(Memory):
         documents: Tensor | None = None,
         mask: Tensor | None = None,
     ) -> tuple[Tensor, Selection]:
-        """Outputs (..., S, d_model), and the slots that they were read from.
+        """Outputs (..., S, d_model) for token ids ``x`` (..., T), and the slots that they were read from.
 
-        Parameters
-        ----------
-        x : int Tensor of shape (..., T)
-            Token ids, from 0.
-        context : Tensor of shape (..., S, d_model), default=None
-            States of the last S tokens, which alone are computed; needed by the gate. None: S = T.
-        documents : int Tensor of shape (..., T), default=None
-            Number of the document of each token; no n-gram reaches into another one.
-        mask : bool Tensor of shape (..., T), default=None
-            False for padding, which stands for no token: its output is 0, and it counts nowhere.
-
-        Returns
-        -------
-        y : Tensor of shape (..., S, d_model)
-            Gated sums.
-        selection : Selection
-            Slots of the S tokens with leading dimensions flattened.
-
-        Raises
-        ------
-        ValueError
-            If an id is negative or beyond the vocabulary, a text is shorter than the longest n-gram, or shapes differ.
+        ``context`` (..., S, d_model) holds the states of the last S tokens, which alone are computed; all are without.
+        ``documents`` (..., T) numbers the document of each token: no n-gram reaches into another one. ``mask`` (..., T)
+        is False for padding, which stands for no token: its output is 0, and it counts nowhere.
         """
         if context is None and self.key_weight is not None:
             raise ValueError(
@@ -215,12 +193,7 @@ class HashMemory(Memory):
         return windows.where(_shifted_back(own, n) == own[..., None], NO_TOKEN)
 
     def collisions(self, x: Tensor, *, documents: Tensor | None = None, mask: Tensor | None = None) -> Collisions:
-        """How often different n-grams of the texts ``x`` (..., T) share slots.
-
-        >>> texts = torch.arange(64).reshape(4, 16)
-        >>> HashMemory(100, 8, gate=False).collisions(texts).n_grams
-        array([64, 64])
-        """
+        """How often different n-grams of the texts ``x`` (..., T) share slots."""
         windows = self._windows(x, documents, mask)
         windows = windows.flatten(0, -2) if mask is None else windows[mask]
         return self._router.collisions(windows.cpu().numpy())
@@ -232,20 +205,8 @@ class HashMemory(Memory):
         active, dense = (2 * rows * d + gate for rows in (tables, len(self.values)))
         return Flops(batch * self._router.flops(self._router.ngram[-1]), batch * active, batch * dense)
 
-    def extra_repr(self) -> str:
-        """Sizes and choices, as the constructor takes them; the router has the rest."""
-        return f"{self._router.n_slots}, {self.in_features}, gate={self.key_weight is not None}, sparse={self.sparse}"
-
 
 def _shifted_back(tokens: Tensor, n: int) -> Tensor:
     """The entry of each token and of the n - 1 before it, (..., T, n); -1 before the first."""
     length = tokens.shape[-1]
     return torch.stack([F.pad(tokens, (j, 0), value=NO_TOKEN)[..., :length] for j in range(n)], -1)
-
-
-def _checked_vocabulary(vocabulary: ArrayLike) -> NDArray[np.int64]:
-    """Canonical ids as an array of int64."""
-    ids = checked_reals(vocabulary, "`vocabulary`")
-    if ids.ndim != 1 or not len(ids) or (ids < 0).any() or (ids != np.floor(ids)).any():
-        raise ValueError("`vocabulary` must hold the canonical id of each token id, whole numbers from 0.")
-    return ids.astype(np.int64)

@@ -27,24 +27,23 @@ class Memory(RoutedLayer):
         values, real, weights = self.values, selection.real, selection.weights.to(self.values.dtype)
         if is_transformed():
             return gather_sum(weights, values, indices)
-        if real is None or is_watched(values, indices):  # compilers know no shape that depends on numbers
-            return self._bags(indices.clamp(min=0), weights)
-        sums = self._bags(indices[real], weights[real])  # padding touches no row
-        return sums.new_zeros(len(indices), sums.shape[1]).masked_scatter(real[:, None], sums)
-
-    def _bags(self, indices: Tensor, weights: Tensor) -> Tensor:
-        if is_watched(self.values, indices):  # torch 2.13 compiles no sparse gradient of bags
-            rows = F.embedding(indices, self.values, sparse=self.sparse)
+        if is_watched(values, indices):  # compilers know no sizes that depend on numbers, torch's no gradient of bags
+            rows = F.embedding(indices.clamp(min=0), values, sparse=self.sparse)
             return torch.einsum("mk,mkd->md", weights, rows)
-        return F.embedding_bag(indices, self.values, mode="sum", sparse=self.sparse, per_sample_weights=weights)
+        if real is not None:  # padding touches no row
+            indices, weights = indices[real], weights[real]
+        sums = F.embedding_bag(indices, values, mode="sum", sparse=self.sparse, per_sample_weights=weights)
+        return sums if real is None else sums.new_zeros(len(real), sums.shape[1]).masked_scatter(real[:, None], sums)
+
+    def extra_repr(self) -> str:
+        """Shape of the table, and kind of its gradient."""
+        return f"{tuple(self.values.shape)}, sparse={self.sparse}"
 
 
-def of_tokens(tensor: Any, what: str, shape: Sequence[int], dtypes: str) -> Tensor:
-    """A tensor with an entry for each token, of type bool or integer."""
-    is_tensor = isinstance(tensor, Tensor)
-    kind = ("bool" if tensor.dtype == torch.bool else str(tensor.dtype)[6:]) if is_tensor else type(tensor).__name__
-    fits = kind == "bool" if dtypes == "bool" else kind in ("int32", "int64")
-    if not is_tensor or not fits or tuple(tensor.shape) != tuple(shape):
-        got = f"{kind} of shape {tuple(tensor.shape)}" if is_tensor else kind
-        raise ValueError(f"`{what}` must be a tensor of {dtypes} of shape {tuple(shape)}; got {got}.")
+def of_tokens(tensor: Any, what: str, shape: Sequence[int], kinds: str) -> Tensor:
+    """A tensor with an entry for each token: of type bool where ``kinds`` is "bool", else integers."""
+    kind = str(tensor.dtype)[6:] if isinstance(tensor, Tensor) else type(tensor).__name__
+    got = tuple(getattr(tensor, "shape", ()))
+    if kind not in (("bool",) if kinds == "bool" else ("int32", "int64")) or got != tuple(shape):
+        raise ValueError(f"`{what}` must be a tensor of {kinds} of shape {tuple(shape)}; got {kind} of shape {got}.")
     return tensor

@@ -50,8 +50,8 @@ class ProductKeyMemory(Memory):
 
     Notes
     -----
-    The choice is made outside autocast. A :class:`~sparsact.routing.RoutingStatistics` of a selection tells how many
-    units are used, ``1 - dead_share``, and the entropy of the load; units of each head count for themselves.
+    :class:`~sparsact.routing.RoutingStatistics` of a selection has the share of units in use, ``1 - dead_share``, and
+    the entropy of their load; each head counts for itself.
 
     References
     ----------
@@ -134,7 +134,3 @@ class ProductKeyMemory(Memory):
         routing = 2 * self.query_weight.numel() + router.flops(len(self.query_weight))
         active, dense = (2 * router.n_heads * rows * d for rows in (router.n_active, router.n_keys**2))
         return Flops(batch * routing, batch * active, batch * dense)
-
-    def extra_repr(self) -> str:
-        """Sizes and choices, as the constructor takes them; the router has the rest."""
-        return f"{self._router.n_keys}, {self.in_features}, batch_norm={self.norm is not None}, sparse={self.sparse}"

@@ -27,10 +27,9 @@ class Collisions:
     n_grams : ndarray of shape (orders,), int64
         Number of different n-grams of each order.
     shared : ndarray of shape (orders, n_hashes)
-        Share of them whose slot in a table is also another one's. A fair hash of u n-grams into p slots has
-        :math:`1 - (1 - 1/p)^{u - 1}` in the mean.
+        Share of them whose slot in a table is another one's too; u in p slots have :math:`1 - (1 - 1/p)^{u - 1}`.
     inseparable : ndarray of shape (orders,)
-        Share of them that have all slots in common with another one: the memory cannot tell them apart.
+        Share of them that have all slots in common with another one.
     """
 
     n_grams: NDArray[np.int64]
@@ -131,13 +130,7 @@ class NGramHash(Router):
         return 9 * self.ngram[-1] + 11 * len(self.sizes)
 
     def collisions(self, x: NDArray[Any]) -> Collisions:
-        """Collisions among the different n-grams of ``x`` (m, in_features), which are m of each order.
-
-        >>> pairs = np.array([[a, b] for a in range(30) for b in range(30)])
-        >>> found = NGramHash(2000, ngram=(2,), n_hashes=2).collisions(pairs)
-        >>> found.n_grams, found.inseparable < found.shared.min(axis=1)
-        (array([900]), array([ True]))
-        """
+        """Collisions among the different n-grams of ``x`` (m, in_features), which are m of each order."""
         ids = np.asarray(x)[:, : self.ngram[-1]]
         n_grams, shared, inseparable = [], [], []
         for order, n in enumerate(self.ngram):
