@@ -153,7 +153,7 @@ class HashMemory(Memory):
             )
         selection = self._select(x, last, documents, mask)
         y = as_computed(self._read(selection, selection.indices))
-        if rows is not None and self.key_weight is not None:
+        if rows is not None and self.key_weight is not None and self.gain is not None:
             if selection.real is not None:
                 rows = rows.masked_fill(~selection.real[:, None], 0)  # padding may hold NaN
             keys = F.rms_norm(F.linear(y, self.key_weight.to(y.dtype)), y.shape[1:])

@@ -46,4 +46,5 @@ def of_tokens(tensor: Any, what: str, shape: Sequence[int], kinds: str) -> Tenso
     got = tuple(getattr(tensor, "shape", ()))
     if kind not in (("bool",) if kinds == "bool" else ("int32", "int64")) or got != tuple(shape):
         raise ValueError(f"`{what}` must be a tensor of {kinds} of shape {tuple(shape)}; got {kind} of shape {got}.")
-    return tensor
+    checked: Tensor = tensor
+    return checked

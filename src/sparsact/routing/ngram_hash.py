@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
@@ -84,7 +83,7 @@ class NGramHash(Router):
     def __post_init__(self) -> None:
         check_sizes(self, "n_slots", "n_hashes")
         check_random_state(self)
-        given = self.ngram if isinstance(self.ngram, Sequence) and not isinstance(self.ngram, str) else ()
+        given: Any = self.ngram if isinstance(self.ngram, tuple | list) else ()
         orders = tuple(checked_size(n, "each order of `ngram`") for n in given)
         if not orders or sorted(set(orders)) != list(orders):
             raise ValueError(f"`ngram` must be increasing orders such as (2, 3); got {self.ngram!r}.")
