@@ -65,7 +65,7 @@ class HashMemory(Memory):
 
     References
     ----------
-    .. [1] X. Cheng et al., "Conditional Memory via Scalable Lookup", 2026 (Engram), Sections 2.2 and 2.3.
+    .. [1] X. Cheng et al., "Conditional Memory via Scalable Lookup", 2026 (Engram), Section 2.
 
     Examples
     --------

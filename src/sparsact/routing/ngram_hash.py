@@ -61,7 +61,7 @@ class NGramHash(Router):
 
     References
     ----------
-    .. [1] X. Cheng et al., "Conditional Memory via Scalable Lookup", 2026 (Engram), Section 2.2.
+    .. [1] X. Cheng et al., "Conditional Memory via Scalable Lookup", 2026 (Engram), Section 2.
 
     Examples
     --------
