@@ -85,6 +85,7 @@ BENCHMARKS: Final = {
         ("planted", ()),
         ("top_k", ("torch",)),
         ("mixture", ("torch", "transformers")),
+        ("memories", ("torch",)),
         ("regression", ("lightgbm",)),
         ("updates", ("lightgbm",)),
         ("lsh_slopes", ()),

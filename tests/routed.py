@@ -12,7 +12,7 @@ from sparsact import routing
 from sparsact.routing.array_functions import Array, namespace, ones
 from sparsact.routing.router import State
 
-D, M = 5, 37
+D, M = 6, 37
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,9 @@ ROUTERS = [
     routing.HyperplaneLSH(3, n_tables=2, random_state=1),
     routing.EuclideanLSH(4, 1.5, n_tables=3, n_buckets=11, random_state=2),
     routing.RandomHash(3, 7, random_state=3),
+    routing.NGramHash(60, ngram=(1, 3), n_hashes=2, random_state=4),
+    routing.ProductKeys(4, 5),
+    routing.ProductKeys(3, 2, n_heads=3, random_state=4),
     routing.Switch(4, capacity_factor=0.75, eval_capacity_factor=1.0, z_loss=0.001),
     routing.SoftmaxTopK(6, 3, capacity_factor=0.75, eval_capacity_factor=1.0),
     routing.SoftmaxTopK(5, 2, normalise="all", priority="arrival", capacity_factor=1.0),

@@ -63,6 +63,7 @@ RECORDS = {  # made by functions and classes whose examples show them
     "BlockMeasurement",
     "BlockPlan",
     "Certificate",
+    "Collisions",
     "FitResult",
     "Measurement",
     "Plan",

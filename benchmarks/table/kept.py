@@ -12,7 +12,14 @@ from benchmarks.table import newest
 from benchmarks.table.cells import Rows
 
 FOLDER: Final = Path(__file__).parents[2] / "results"
-OF_FIGURES: Final = ("benchmarks", "gpu", "mixture_gpu", "models", "routed_steps")  # files of rows that are figures
+OF_FIGURES: Final = (
+    "benchmarks",
+    "gpu",
+    "memories",
+    "mixture_gpu",
+    "models",
+    "routed_steps",
+)  # files of rows that are figures
 
 
 def kept(folder: Path = FOLDER) -> Rows:

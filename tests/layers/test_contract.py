@@ -7,10 +7,32 @@ import pytest
 import torch
 from grids import few_of, grid
 
-from sparsact.layers import BlockSparseFeedForward, LSHLayer, MixtureOfExperts, SparselyActivatedLayer, SwitchLayer
+from sparsact.layers import (
+    BlockSparseFeedForward,
+    HashMemory,
+    LSHLayer,
+    MixtureOfExperts,
+    ProductKeyMemory,
+    SparselyActivatedLayer,
+    SwitchLayer,
+)
 from sparsact.routing import HyperplaneLSH, Nearest, RandomHash, Switch, TopK, Tree
 
 n = 7
+
+
+class LastOfText(HashMemory):
+    """A memory whose texts are the first columns of the states that gate it: the last token of each is computed."""
+
+    def forward_with_selection(self, x):
+        ids = (8 * x[..., :3]).long() % 11
+        y, selection = super().forward_with_selection(ids, context=x[..., None, :])
+        return y.squeeze(-2), selection
+
+    def route(self, x):
+        return self.forward_with_selection(x)[1]
+
+
 LAYERS = {
     "top-k": lambda **made: SparselyActivatedLayer(n, 12, 5, router=TopK(3), **made),
     "gate": lambda **made: SparselyActivatedLayer(n, 12, 5, router=Switch(4), **made),
@@ -25,9 +47,11 @@ LAYERS = {
     ),
     "choice": lambda **made: MixtureOfExperts(n, 6, n_experts=3, n_active=2, router="expert_choice", d_out=5, **made),
     "points": lambda **made: SparselyActivatedLayer(n, 12, 5, router=Nearest(2, n_centres=4), **made),
+    "n-grams": lambda **made: LastOfText(50, n, sparse=False, **made),
+    "product keys": lambda **made: ProductKeyMemory(4, n, 3, 2, sparse=False, **made),
     "blocks": lambda **made: BlockSparseFeedForward(n, 64, 4, **made),
 }
-OUTPUTS = {"biases": n, "table": n, "blocks": n}  # others have 5
+OUTPUTS = {"biases": n, "table": n, "blocks": n, "n-grams": n, "product keys": n}  # others have 5
 
 
 def seeded(seed):

@@ -319,6 +319,12 @@ def test_numpy_integers_are_recorded_as_integers():
         ({"router": "switch", "n_experts": 0}, "n_experts"),
         ({"router": "nearest", "n_active": 3, "n_centres": 2}, "3 of 2"),
         ({"router": "tree", "depth": 25}, "24"),
+        ({"router": "ngram_hash", "n_slots": 0}, "n_slots.*1 or more"),
+        ({"router": "ngram_hash", "n_slots": 20}, "20 slots are too few for 4 tables"),
+        ({"router": "ngram_hash", "n_slots": 99, "ngram": [3, 2]}, "ngram.*increasing"),
+        ({"router": "ngram_hash", "n_slots": 99, "ngram": [0, 2]}, "ngram.*1 or more"),
+        ({"router": "ngram_hash", "n_slots": 99, "ngram": 3}, "ngram.*increasing"),
+        ({"router": "product_keys", "n_keys": 3, "n_active": 10}, "10 of 9"),
     ],
 )
 def test_records_that_make_no_router(record, complaint):
@@ -328,8 +334,8 @@ def test_records_that_make_no_router(record, complaint):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0].__name__}-{kind[1]}")
 def test_more_units_than_there_are(kind):
-    for router in (routing.TopK(6), routing.TopK(6, absolute=True), routing.RandomHash(6)):
-        with pytest.raises(ValueError, match=r"6.*5"):
+    for router in (routing.TopK(7), routing.TopK(7, absolute=True), routing.RandomHash(7)):
+        with pytest.raises(ValueError, match=r"7.*6"):
             router(made(inputs(), kind))
     with pytest.raises(ValueError, match=r"6.*5"):
         routing.Nearest(6)(inputs(), routing.Nearest.state_of(inputs(5)))

@@ -16,8 +16,10 @@ except ImportError as error:
 
 from sparsact.layers.block_sparse import BlockSparseFeedForward
 from sparsact.layers.expert_parallel import clip_gradients, shard_experts
+from sparsact.layers.hash_memory import HashMemory
 from sparsact.layers.lsh import LSHLayer
 from sparsact.layers.mixture import MixtureOfExperts, update_biases
+from sparsact.layers.product_key_memory import ProductKeyMemory
 from sparsact.layers.replace import replace_experts
 from sparsact.layers.routed_layer import Flops
 from sparsact.layers.routing_losses import RoutingLosses, routing_losses
@@ -27,8 +29,10 @@ from sparsact.layers.switch import SwitchLayer
 __all__ = [
     "BlockSparseFeedForward",
     "Flops",
+    "HashMemory",
     "LSHLayer",
     "MixtureOfExperts",
+    "ProductKeyMemory",
     "RoutingLosses",
     "SparselyActivatedLayer",
     "SwitchLayer",

@@ -11,6 +11,8 @@ from sparsact.routing.expert_gates import SigmoidTopK, SoftmaxTopK
 from sparsact.routing.hash_table import HashTable, balanced_table, clustered_table
 from sparsact.routing.lsh import EuclideanLSH, HyperplaneLSH, LearnedLSH
 from sparsact.routing.nearest import Interpolation, Nearest
+from sparsact.routing.ngram_hash import Collisions, NGramHash
+from sparsact.routing.product_keys import ProductKeys
 from sparsact.routing.random_hash import RandomHash
 from sparsact.routing.router import ROUTERS, Router, from_dict, named
 from sparsact.routing.selection import EMPTY, Selection
@@ -23,13 +25,16 @@ __all__ = [
     "EMPTY",
     "ROUTERS",
     "BlockTop1",
+    "Collisions",
     "EuclideanLSH",
     "ExpertChoice",
     "HashTable",
     "HyperplaneLSH",
     "Interpolation",
     "LearnedLSH",
+    "NGramHash",
     "Nearest",
+    "ProductKeys",
     "RandomHash",
     "Router",
     "RoutingCollapseWarning",

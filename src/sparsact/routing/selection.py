@@ -119,12 +119,13 @@ class Selection:
 
 def counts_of(indices: Array, n_units: int) -> Any:
     """Inputs (n_units,) for which each unit was chosen; IndexError where there is no such unit, if that can be seen."""
-    flat = namespace(indices).reshape(indices, (-1,))
-    if is_readable(flat) and len(flat) and not (flat.min() >= EMPTY and flat.max() < n_units):
+    xp = namespace(indices)
+    flat = xp.reshape(indices, (-1,))
+    if not is_readable(flat):
+        counts = flat.new_zeros(n_units + 1)
+        return counts.scatter_add(0, flat.where(flat != EMPTY, n_units), flat.new_ones(flat.shape))[:n_units]
+    if len(flat) and not (flat.min() >= EMPTY and flat.max() < n_units):
         raise IndexError(
             f"a selection must name units in range({n_units}), or {EMPTY}; got {int(flat.min())} to {int(flat.max())}."
         )
-    if isinstance(flat, np.ndarray):
-        return np.bincount(flat[flat != EMPTY], minlength=n_units)
-    counts = flat.new_zeros(n_units + 1)
-    return counts.scatter_add(0, flat.where(flat != EMPTY, n_units), flat.new_ones(flat.shape))[:n_units]
+    return xp.bincount(flat[flat != EMPTY], minlength=n_units)

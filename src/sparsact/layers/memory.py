@@ -1,0 +1,50 @@
+"""What memories share: a large table, of which an input reads the rows that a router names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from sparsact.layers.gather import gather_sum
+from sparsact.layers.routed_layer import RoutedLayer
+from sparsact.routing.array_functions import is_transformed
+from sparsact.routing.operators import is_watched
+from sparsact.routing.selection import Selection
+
+
+class Memory(RoutedLayer):
+    """Base: ``values`` (rows, d_model), 0 at first, so that a memory beside a residual connection begins as nothing."""
+
+    values: nn.Parameter
+    sparse: bool
+
+    def _read(self, selection: Selection, indices: Tensor) -> Tensor:
+        """Sums (m, d_model) of the rows that indices (m, k) name, times the weights, in the dtype of the table."""
+        values, real, weights = self.values, selection.real, selection.weights.to(self.values.dtype)
+        if is_transformed():
+            return gather_sum(weights, values, indices)
+        if is_watched(values, indices):  # compilers know no sizes that depend on numbers, torch's no gradient of bags
+            rows = F.embedding(indices.clamp(min=0), values, sparse=self.sparse)
+            return torch.einsum("mk,mkd->md", weights, rows)
+        if real is not None:  # padding touches no row
+            indices, weights = indices[real], weights[real]
+        sums = F.embedding_bag(indices, values, mode="sum", sparse=self.sparse, per_sample_weights=weights)
+        return sums if real is None else sums.new_zeros(len(real), sums.shape[1]).masked_scatter(real[:, None], sums)
+
+    def extra_repr(self) -> str:
+        """Shape of the table, and kind of its gradient."""
+        return f"{tuple(self.values.shape)}, sparse={self.sparse}"
+
+
+def of_tokens(tensor: Any, what: str, shape: Sequence[int], kinds: str) -> Tensor:
+    """A tensor with an entry for each token: of type bool where ``kinds`` is "bool", else integers."""
+    kind = str(tensor.dtype)[6:] if isinstance(tensor, Tensor) else type(tensor).__name__
+    got = tuple(getattr(tensor, "shape", ()))
+    if kind not in (("bool",) if kinds == "bool" else ("int32", "int64")) or got != tuple(shape):
+        raise ValueError(f"`{what}` must be a tensor of {kinds} of shape {tuple(shape)}; got {kind} of shape {got}.")
+    checked: Tensor = tensor
+    return checked
