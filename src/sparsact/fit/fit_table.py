@@ -117,6 +117,7 @@ def fit_table(
         its own become 0.
     groups : str, optional
         Column of groups, such as plates or families: rows of a group are in one fold, for every model that is compared.
+        Of fewer groups than ``folds`` each is a fold.
         It is not learned from, and neither are the next four.
     weights : str, optional
         Column of precisions, such as counts: a row of weight 2 has half of the variance, a row of weight 0 is left out.
@@ -247,6 +248,7 @@ def fit_table(
             with stages.stage("reading", parts.n_rows) as on_rows:
                 table = survey_table(survey, on_rows, checkpoint)
         row_columns = RowColumns.of(parts, options)
+        options = row_columns.folds_of(options)
         table = with_options(table, options, [*of_files, *chosen.notes, *filter(None, [row_columns.note])])
         from sparsact.fit.fit import FitSteps
         from sparsact.fit.scored_table import open_test, score_table  # load slowly; what was wrong so far is reported
