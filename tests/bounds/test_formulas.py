@@ -88,7 +88,9 @@ def test_the_tail_holds_and_is_reached_by_one_size(rho):
     """Every function whose weight lies on one size: none above the bound, and one that reaches it."""
     noise = {size: (1 - rho**size) / 2 for size in range(1, 13)}
     for degree in range(10):
-        assert min(bounds.tail_from_noise(noise[size], rho, degree) for size in range(degree + 1, 13)) == pytest.approx(1)
+        assert min(bounds.tail_from_noise(noise[size], rho, degree) for size in range(degree + 1, 13)) == pytest.approx(
+            1
+        )
 
 
 def test_near_no_noise_it_is_the_bound_by_the_average_sensitivity():

@@ -188,7 +188,7 @@ class WordSurvey:
         """
         every = list((self.mutated or {}).values())
         n_mutants = sum(len(letters) - 1 for letters in every)
-        named = self.wild or (n_texts >= LEAST_TEXTS and RESIDUES >= set().union(*every))
+        named = self.wild or (n_texts >= LEAST_TEXTS and set().union(*every) <= RESIDUES)
         return named and not self.odd and n_mutants == n_texts - self.wild
 
     def state(self) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def fit_table(
         unless the first rows agree on another of these, ``;`` and ``|``.
     decimal : {"auto", ".", ","}
         Of text files: the mark of decimals. ``"auto"`` goes by the numbers of the first rows, and a note tells what
-        commas were taken for.
+        commas were taken for. Other tables refuse this and ``separator``: texts of a frame are not numbers.
     cluster : str or dask.distributed.Client, optional
         Workers that sum up the files, one each at a time: ``"local:4"`` starts four processes, ``"tcp://host:port"`` is
         a scheduler that runs. The model is the same. Needs the extra ``dask``.
