@@ -145,7 +145,8 @@ def fit_table(
         How columns become bits or numbers, as an earlier ``result.encoding`` or
         :func:`sparsact.datasets.open_table` found, in place of a survey of the columns.
     link : {"identity", "log", "sigmoid", "monotone", "auto"}
-        Of measurement models: the curve between the latent and the target; see :class:`LatentRegressor`.
+        Of measurement models: the curve between the latent and the target; see :class:`LatentRegressor`, which also
+        learns traits that several targets share.
     censor : "auto", "none", or tuple (lower, upper)
         Of measurement models: the bounds at which targets are pinned, None for a side without one. ``"auto"``: the
         lowest and the highest target, if at least 3 % of the rows and three times as many as at any other are there.
