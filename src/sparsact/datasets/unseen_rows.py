@@ -27,10 +27,10 @@ CHANCE: Final = 0.001  # of a note on a table that misses combinations at random
 
 
 class Readable(NamedTuple):
-    """X of the rows that can be read, their targets where asked for, and by the place of each other row why not."""
+    """X of the rows that can be read, their targets if asked for, else none, and by the place of each other why not."""
 
     X: Points
-    y: NDArray[np.float64] | None
+    y: NDArray[np.float64]
     reasons: dict[int, str]
 
 
@@ -40,7 +40,7 @@ def readable(encoding: Encoding, rows: PlacedRows, *, answers: bool = False) -> 
     places = np.arange(len(rows))
     while True:
         try:
-            return Readable(encoding.points(rows), encoding.answers(rows) if answers else None, reasons)
+            return Readable(encoding.points(rows), encoding.answers(rows) if answers else np.empty(0), reasons)
         except UnreadableError:
             tried: dict[str, Callable[[], object]]
             tried = {one.name: partial(one.encode, rows.columns.column(one.name), rows.row) for one in encoding.columns}
