@@ -17,7 +17,7 @@ _MOST_MONOMIALS: Final = 1 << 26  # of all rows of contrasts: half a gigabyte
 SAME: Final = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
 
 
-class Products(NamedTuple):
+class InnerProducts(NamedTuple):
     """Centred inner products of the features (D, D), and their rank where the factor of a penalty needed it, else D."""
 
     gram: NDArray[np.float64]
@@ -69,7 +69,7 @@ class Design(ABC):
         """Factor of the inner products plus the penalty, where they are known."""
         return None
 
-    def products(self, alpha: float) -> Products | None:
+    def products(self, alpha: float) -> InnerProducts | None:
         """What a file needs for :meth:`factor`."""
         return None
 
@@ -84,21 +84,21 @@ class KnownDesign(Design):
         Effective number of coefficients.
     variances, identified : (D + 1,) or None
         Variance of each coefficient per unit of residual variance, and whether the rows determine it; None: not known.
-    inner : Products or None
+    inner : InnerProducts or None
         Of the features.
     """
 
     parameters: float
     variances: NDArray[np.float64] | None = None
     identified: NDArray[np.bool_] | None = None
-    inner: Products | None = None
+    inner: InnerProducts | None = None
 
     def factor(self, alpha: float) -> Factor | None:
         """Factor of what the file holds."""
         inner = self.inner
         return None if inner is None else Factor(inner.gram, alpha, lambda: inner.rank)
 
-    def products(self, alpha: float) -> Products | None:
+    def products(self, alpha: float) -> InnerProducts | None:
         """What the file holds."""
         return self.inner
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import norm
 
-from sparsact.learners.low_degree.coefficient_precision import SAME, Design, Products
+from sparsact.learners.low_degree.coefficient_precision import SAME, Design, InnerProducts
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import Gram, RowSpace
 from sparsact.learners.low_degree.polynomial import Family
@@ -96,9 +96,9 @@ class NormalEquations(Design):
         variances[~self.identified] = np.nan
         return variances
 
-    def products(self, alpha: float) -> Products | None:
+    def products(self, alpha: float) -> InnerProducts | None:
         """The inner products, where their rank is decided exactly."""
-        return None if self.row_space is None else Products(self.gram, self.factor(alpha).rank)
+        return None if self.row_space is None else InnerProducts(self.gram, self.factor(alpha).rank)
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:

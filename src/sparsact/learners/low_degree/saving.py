@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsact.hypercube import WORD
 from sparsact.learners.low_degree.choose import CVSelection
-from sparsact.learners.low_degree.coefficient_precision import Design, KnownDesign, Products
+from sparsact.learners.low_degree.coefficient_precision import Design, InnerProducts, KnownDesign
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.solvers.kernel import DualPolynomial, KernelDesign
 from sparsact.learners.low_degree.solvers.solver import solvers
@@ -105,7 +105,7 @@ def read_solution(state: State, arrays: Arrays) -> Solution:
         if "products" in terms:
             gram = np.zeros((size, size))
             gram[np.tril_indices(size)] = terms["products"]
-            inner = Products(gram + np.tril(gram, -1).T, schema.as_count(state["rank"], "rank"))
+            inner = InnerProducts(gram + np.tril(gram, -1).T, schema.as_count(state["rank"], "rank"))
         design = KnownDesign(float(size), terms.get("variances"), terms.get("identified"), inner)
     return Solution(
         polynomial,
