@@ -79,10 +79,16 @@ def main(arguments: Namespace) -> list[Figure]:
     cells = [({"table": one[0], "seed": one[1], "side": one[2]}, partial(measured, *one)) for one in names]
     kept, figures = list(kept_rows(arguments.rows, cells)), []
     for name in tables:
-        of_sides = [[row["errors"] for row in kept if row["table"] == name and row["side"] == side] for side in SIDES]
-        for side, errors in zip(SIDES, of_sides, strict=True):
+        of_sides = {
+            side: [row["errors"] for row in kept if row["table"] == name and row["side"] == side]
+            for side in SIDES + KNOWN
+        }
+        for side, errors in of_sides.items():
             figures.append(Figure.of(name, f"error, {side}", [each[-1] for each in errors], ""))
-        ratios = np.divide(*(np.mean(errors, axis=0) for errors in of_sides))
-        figures.append(Figure(name, "mean error over random rows'", float(ratios[-1]), TIMES, most=0.7))
-        figures.append(Figure(name, "the same after any batch, at most", float(ratios.max()), TIMES, most=1.0))
+        ratios, known = (
+            np.divide(*(np.mean(of_sides[side], axis=0) for side in sides)).tolist() for sides in (SIDES, KNOWN)
+        )
+        figures.append(Figure(name, "mean error over random rows'", ratios[-1], TIMES, most=0.7))
+        figures.append(Figure(name, "the same after any batch, at most", max(ratios), TIMES, most=1.0))
+        figures.append(Figure(name, "mean error over random rows', known kernel", known[-1], TIMES))
     return figures
