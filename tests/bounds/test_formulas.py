@@ -64,7 +64,7 @@ def test_strange_parameters_of_a_tail_are_refused_in_a_line(wrong, message):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.3, 0.9, 1 - 1e-9])
+@pytest.mark.parametrize("rho", [0.0, 0.3, 0.9, 1 - 1e-9, -0.3, -0.9, 1e-9 - 1])
 @pytest.mark.parametrize("share", [0.01, 0.4, 0.4999])
 def test_the_degree_from_noise_is_the_least(rho, share):
     d = bounds.degree_from_noise(share, rho, epsilon=1.0)
@@ -76,8 +76,21 @@ def test_noise_that_says_nothing():
     assert bounds.degree_from_noise(0.5, 0.9, epsilon=0.99) == inf
     assert bounds.degree_from_noise(0.5, 0.9, epsilon=1.0) == inf
     assert bounds.degree_from_noise(0.5, 0.0, epsilon=1.0) == 0
-    with pytest.raises(ValueError, match="below 1 here"):
-        bounds.tail_from_noise(0.1, 1.0, 2)
+    for rho in (1.0, -1.0):
+        assert bounds.degree_from_noise(0.0, rho, epsilon=1.0) == inf
+        assert bounds.tail_from_noise(0.0, rho, 2) == inf
+    with pytest.raises(ValueError, match=r"must be in \[-1, 1\]"):
+        bounds.tail_from_noise(0.1, 1.1, 2)
+
+
+@pytest.mark.parametrize("rho", [-0.9, -0.4, 0.0, 0.4, 0.9])
+def test_the_tail_holds_and_is_reached_by_one_size(rho):
+    """Every function whose weight lies on one size: none above the bound, and one that reaches it."""
+    noise = {size: (1 - rho**size) / 2 for size in range(1, 13)}
+    for degree in range(10):
+        assert min(bounds.tail_from_noise(noise[size], rho, degree) for size in range(degree + 1, 13)) == pytest.approx(
+            1
+        )
 
 
 def test_near_no_noise_it_is_the_bound_by_the_average_sensitivity():

@@ -1,11 +1,13 @@
 """Lists of mutations in the spellings of the field, HGVS among them."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from datasets.sequence_tables import letters_of, sequences, write
 
 from sparsact.datasets import open_table
-from sparsact.datasets.sites import mutations
+from sparsact.datasets.columns import OneHot
+from sparsact.datasets.sites import Mutations, mutations
 from sparsact.datasets.table_stream import encoded_table
 
 
@@ -61,3 +63,32 @@ def test_names_of_samples_in_lower_case_are_no_mutations(tmp_path):
     names = [f"s{i // 9 + 1}{'abcdefghi'[i % 9]}" for i in range(81)]
     path = write(tmp_path / "t.csv", g=names, a=[0, 1, 1] * 27, y=range(81))
     assert open_table(path, "y").encoding.source_columns == ["a"]
+
+
+MUTANTS = ["A1G", "C2D", "E3F", "G4H", "K5L", "M6N", "P7Q", "R8S"]
+
+
+@pytest.mark.parametrize("texts", [MUTANTS, ["WT", *MUTANTS[:2]], ["wild type", "B1J", "B1O"]])
+def test_few_single_mutants_are_mutations(texts):
+    table = open_table(pa.table({"g": texts * 9, "y": range(9 * len(texts))}), "y")
+    (column,) = table.encoding.columns
+    assert isinstance(column, Mutations)
+    ((X, _),) = table.batches()
+    assert [[column.features[i] for i in np.flatnonzero(row)] for row in X[: len(texts)]] == [
+        [text] if text[1].isdigit() else [] for text in texts
+    ]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    {
+        "few": MUTANTS[:7],
+        "no residues": [*MUTANTS[:7], "B9J"],
+        "names of shelves": [f"{letter}1{letter}" for letter in "ACDEFGHI"],
+        "two wild types": [*MUTANTS, "D1E"],
+        "lower case": [text.lower() for text in MUTANTS],
+    }.values(),
+)
+def test_other_few_names_stay_categories(texts):
+    (column,) = open_table(pa.table({"g": texts * 9, "y": range(9 * len(texts))}), "y").encoding.columns
+    assert isinstance(column, OneHot)

@@ -315,3 +315,13 @@ def test_rows_that_one_target_lacks_are_noted_with_the_remedy():
         sa.fit_table(data, "y", ignore=["z"], **options).n_rows,
         sa.fit_table(data, "z", ignore=["y"], **options).n_rows,
     ] == [40, 20]
+
+
+@pytest.mark.parametrize("options", [{"decimal": ","}, {"separator": ";"}])
+def test_how_text_is_read_says_nothing_of_other_tables(tmp_path, options):
+    frame = pa.table({"a": ["0,5", "1,5"] * 9, "y": [1.0, 2.0] * 9})
+    pa.parquet.write_table(frame, tmp_path / "t.parquet")
+    (name,) = options
+    for data, place in ((frame, "the table"), (frame.to_pandas(), "the table"), (tmp_path / "t.parquet", "t.parquet")):
+        with pytest.raises(ValueError, match=f"^{name} says how text files are read, and {place} is none; leave it"):
+            sa.fit_table(data, "y", **options)

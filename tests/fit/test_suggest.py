@@ -255,7 +255,7 @@ REFUSED = {
     },
     "costs must be 2 finite numbers above 0": {"costs": [1.0, 0.0], "candidates": {name: [0, 1] for name in NAMES}},
     "has no column 'f'": {"candidates": {name: [0, 1] for name in NAMES[:5]}},
-    "column 'a', row 2: 7 is not among the values": {"candidates": {name: [0, 7] for name in NAMES}},
+    "no candidate can be read .2 of 2 rows; row 1, f: 7 is not": {"candidates": {name: [7, 7] for name in NAMES}},
     "has no rows below its header": {"candidates": {name: pa.array([], pa.int64()) for name in NAMES}},
     "no target 'y' in the table": {"measured": {name: [0, 1] for name in NAMES}},
 }
@@ -267,6 +267,21 @@ def test_bad_input_is_refused(fitted, message):
     given = {name: pa.table(value) if isinstance(value, dict) else value for name, value in given.items()}
     with pytest.raises((ValueError, TypeError), match=message):
         sa.suggest_rows(fitted[3], **given)
+
+
+def test_rows_that_cannot_be_read_are_left_out_alone(fitted):
+    cube, X, data, model = fitted
+    table, wrong = table_of(cube, np.arange(64)), table_of(np.full((1, 6), 7), [9])
+    costs = np.random.default_rng(0).uniform(1, 2, 64)
+    expected = sa.suggest_rows(model, 5.0, table, costs=costs)
+    every = pa.concat_tables([table[:3], wrong, table[3:]])
+    found = sa.suggest_rows(model, 5.0, every, costs=np.insert(costs, 3, 0.1))
+    assert found.table == expected.table
+    assert found.notes[1].startswith("left out of the candidates: 1 of 65 rows; row 4, f: 7 is not among the values")
+    lacking = pa.concat_tables([data, table_of(X[:1], pa.array([None], data["y"].type))])
+    found = sa.suggest_rows(model, 3, measured=lacking)
+    assert found.table == sa.suggest_rows(model, 3, measured=data).table
+    assert found.notes[1].startswith("left out of the measured rows: 1 of 12 rows; row 12, y: the value is missing")
 
 
 def test_numbers_classes_and_several_targets_are_refused():

@@ -100,3 +100,21 @@ def test_classes_have_no_name_where_a_row_cannot_be_read():
     test = pa.table({"seq": ["AAA", "ANA", "TTT"], "kind": ["on", "on", "off"]})
     scored = sa.fit_table(pa.table(data), "kind", **OPTIONS, test=test).test
     assert (scored.n_rows, scored.accuracy.value) == (2, 1.0)
+
+
+def test_a_test_row_without_a_target_that_was_learned_costs_itself():
+    rows = pa.table(TABLE).to_pylist()
+    other = pa.Table.from_pylist([*rows[:9], rows[9] | {"y": None}, *rows[10:]])
+    result = sa.fit_table(pa.table(TABLE), "y", **OPTIONS, test=other)
+    whole = sa.fit_table(pa.table(TABLE), "y", **OPTIONS, test=pa.Table.from_pylist([*rows[:9], *rows[10:]]))
+    assert (result.test.n_rows, result.test.targets[0].rmse) == (63, whole.test.targets[0].rmse)
+    assert result.test.left_out.startswith("1 of 64 rows; row 10, y: the value is missing")
+    classes = [{"seq": row["seq"], "y": ["lo", "hi"][row["seq"][0] == "A"]} for row in rows]
+    other = pa.Table.from_pylist([classes[0], classes[1] | {"y": "new"}, *classes[2:]])
+    found = sa.fit_table(pa.Table.from_pylist(classes), "y", **OPTIONS, test=other).test
+    assert found.n_rows == 63
+    assert "1 of 64 rows; row 2, y: 'new' is not among the values" in found.lines[1]
+    logs = [row | {"y": 1.0 + row["y"]} for row in rows]
+    other = pa.Table.from_pylist([*logs[:-1], logs[-1] | {"y": -1.0}])
+    found = sa.fit_table(pa.Table.from_pylist(logs), "y", **OPTIONS, log_target=True, test=other).test
+    assert (found.n_rows, found.left_out[:40]) == (63, "1 of 64 rows; row 64, y: -1 has no logar")

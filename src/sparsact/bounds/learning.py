@@ -22,6 +22,7 @@ from sparsact.bounds.arithmetic import log2_of, log2_quotient, subsets_up_to
 from sparsact.bounds.held_out import held_out_rows
 from sparsact.bounds.registry import bound, log_bound
 from sparsact.bounds.sensitivity import sufficient_degree
+from sparsact.validation.parameters import checked_correlation
 
 _MOST_ROWS: Final = 2**60
 
@@ -33,39 +34,36 @@ def tail_from_noise(noise_sensitivity: float, rho: float, degree: int) -> float:
     .. math:: \sum_{|T| > d} \hat f(T)^2 \le \frac{2\, \mathrm{NS}_\rho(f)}{1 - \rho^{d + 1}}
 
     *Proved*, for every function on the cube and 0 <= rho < 1. Printed with :math:`\rho^d`; as :math:`|T| > d`
-    means :math:`|T| \ge d + 1`, the larger denominator may stand.
+    means :math:`|T| \ge d + 1`, the larger denominator may stand. For rho < 0 powers of even size are the largest: the
+    denominator is :math:`1 - \rho^t` with t the least even number above d. Infinite at rho = 1, where nothing is
+    flipped, and at rho = -1, where all signs are and no part of even degree changes.
 
     >>> tail_from_noise(0.25, 0.5, degree=1)
     0.6666666666666666
     """
-    _check_noise(rho)
-    loss = -expm1((degree + 1) * log(rho)) if rho > 0 else 1.0  # 1 - rho**(d + 1), accurate near rho = 1
-    return 2 * noise_sensitivity / loss
+    size = degree + 1 + ((degree + 1) % 2 if checked_correlation(rho) < 0 else 0)
+    loss = -expm1(size * log(abs(rho))) if rho else 1.0  # 1 - rho**size, accurate near rho = 1
+    return 2 * noise_sensitivity / loss if loss else inf
 
 
 @bound("Claim 2.1", "A", "proved", "degree enough, from the noise sensitivity")
 def degree_from_noise(noise_sensitivity: float, rho: float, epsilon: float) -> float:
     r"""Least degree at which Claim 2.1 bounds the weight above it by epsilon; infinite if there is none.
 
-    *Proved*: :math:`d + 1 \ge \ln(1 - 2\, \mathrm{NS}_\rho / \epsilon) / \ln \rho`, which needs
-    :math:`2\, \mathrm{NS}_\rho < \epsilon` (at rho = 0, equality will do).
+    *Proved*: :math:`d + 1 \ge \ln(1 - 2\, \mathrm{NS}_\rho / \epsilon) / \ln |\rho|`, which needs
+    :math:`2\, \mathrm{NS}_\rho < \epsilon` (at rho = 0, equality will do) and :math:`|\rho| < 1`; for rho < 0 the next
+    even number above d takes the place of d + 1.
 
     >>> degree_from_noise(0.25, 0.5, epsilon=0.7)
     1
     """
-    _check_noise(rho)
     share = 2 * noise_sensitivity / epsilon
-    if share > 1 or (share == 1 and rho > 0):
+    if share > 1 or abs(checked_correlation(rho)) == 1 or (share == 1 and rho):
         return inf
-    degree = 0 if rho == 0 else max(0, int(log1p(-share) / log(rho)) - 1)
+    degree = max(0, int(log1p(-share) / log(abs(rho))) - (2 if rho < 0 else 1)) if rho else 0
     while tail_from_noise(noise_sensitivity, rho, degree) > epsilon:  # the quotient above was rounded
         degree += 1
     return degree
-
-
-def _check_noise(rho: float) -> None:
-    if not 0 <= rho < 1:
-        raise ValueError(f"`rho` must be at least 0 and below 1 here, so that noise shrinks every degree; got {rho}.")
 
 
 @bound("Theorem 8, C", "A", "proved", "magnitude C of a function, at most")

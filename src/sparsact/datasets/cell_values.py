@@ -181,6 +181,14 @@ def _not_numbers(array: pa.Array, name: str, first_row: int, rows: Sequence[int]
     return UnreadableError(name, first_row, {row: f"{text!r} is not a finite number; {do}." for row, text, do in pairs})
 
 
+def logarithms(values: NDArray[np.float64], name: str, first_row: int) -> NDArray[np.float64]:
+    """Natural logarithms of the numbers (m, 1) of a piece of a column."""
+    if len(bad := np.flatnonzero(~(values[:, 0] > 0))):
+        why = "has no logarithm; leave log_target out, or correct the row."
+        raise UnreadableError(name, first_row, {int(row): f"{values[row, 0]:g} {why}" for row in bad})
+    return np.asarray(np.log(values))
+
+
 def at_limits(array: pa.Array) -> pa.Array:
     """A column of text in which cells such as ``<2.5`` and ``>= 10`` have become the number of their limit."""
     return pc.replace_substring_regex(array, _LIMIT, r"\1") if is_text(array.type) else array

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.cell_values import as_number, at_limits, codes, exact, numbers_and_rest, too_long
+from sparsact.datasets.cell_values import as_number, at_limits, codes, exact, logarithms, numbers_and_rest, too_long
 from sparsact.datasets.sites import BitString, LetterString, Mutations, combined, letter_bits, places_in
 from sparsact.datasets.table_files import PlacedRows
 from sparsact.datasets.table_summary import TableDesign
@@ -135,12 +135,7 @@ class LogReal(Real):
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
         """Logarithms of a piece of the column, shape (m, 1)."""
-        values = super().encode(array, first_row)
-        if not (values > 0).all():
-            row = int(np.argmin(values > 0))
-            fact = f"column {self.name!r}, row {first_row + row + 1}: {values[row, 0]:g} has no logarithm"
-            raise ValueError(f"{fact}; leave log_target out, or correct the row.")
-        return np.asarray(np.log(values))
+        return logarithms(super().encode(array, first_row), self.name, first_row)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,13 @@ class Dialect:
         if self.decimal not in ("auto", *_WRITTEN):
             raise ValueError(f"decimal {self.decimal!r} is none of 'auto', '.', ','.")
 
+    def refuse(self, name: str) -> None:
+        """Raise if a separator or mark of decimals is named for what is no text."""
+        for option in ("separator", "decimal"):
+            if getattr(self, option) != "auto":
+                remedy = "leave it out, and convert texts of numbers beforehand"
+                raise ValueError(f"{option} says how text files are read, and {name} is none; {remedy}.")
+
     def of_file(self, path: Path, usual: str) -> Dialect:
         """The dialect of a file; what is ``"auto"`` is sniffed, ``usual`` is the separator that its name promises."""
         with pa.input_stream(str(path)) as file:

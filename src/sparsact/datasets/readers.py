@@ -69,6 +69,8 @@ def open_source(path: str | Path, dialect: Dialect = SNIFFED) -> Source:
     with _naming_file(path, kind[1:].upper()):
         if kind in (".csv", ".tsv", ".txt"):
             return _open_csv(path, dialect.of_file(path, "," if kind == ".csv" else "\t"))
+        if kind in SUFFIXES:
+            dialect.refuse(path.name)
         if kind in (".parquet", ".pq"):
             return _open_parquet(path)
         if kind in ARROW:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import listed, spelling
-from sparsact.datasets.sites import LetterString, Mutations, mutations, one_alphabet
+from sparsact.datasets.sites import RESIDUES, LetterString, Mutations, mutations, one_alphabet
 from sparsact.datasets.value_counts import MODULUS, RowNumbers, joined
 
 Digests = dict[str, int]  # of the rows that have each letter
@@ -39,6 +39,7 @@ class WordSurvey:
         self.other = ""  # the first text that is neither
         self.several = False  # whether a text has two mutations
         self.capital = False  # whether a mutation has a capital, as names such as s1a have not
+        self.wild = False  # whether a text is the wild type
         self.n_rows = 0
 
     def update(self, array: pa.Array, first_row: int, file: str, rows: RowNumbers) -> None:
@@ -67,6 +68,7 @@ class WordSurvey:
                 return
             self.several |= len(found) > 1
             self.capital |= len(found) > 0 and not text.islower()
+            self.wild |= not found
             for site, wild, new in found:
                 letters = known.setdefault(site, {wild: 0})
                 if (own := next(iter(letters))) != wild:
@@ -150,10 +152,11 @@ class WordSurvey:
     def column(self, name: str, n_texts: int, *, wild_type: str | None, many: bool) -> LetterString | Mutations | None:
         """What the texts make the column, if they are sequences.
 
-        Of few texts, which may be names of categories, lists of two mutations and strings that are an eighth or more of
-        all combinations of their letters are taken for sequences.
+        Of few texts, which may be names of categories, lists of two mutations, single mutants, and strings that are an
+        eighth or more of all combinations of their letters are taken for sequences.
         """
-        if self.mutated and ((many and self.capital) or self.several or wild_type):
+        singles = self.capital and self._are_mutants(n_texts)
+        if self.mutated and ((many and self.capital) or self.several or wild_type or singles):
             if self.odd:
                 raise ValueError(f"column {name!r}: {self.odd}; a site has one wild type.")
             letters = {site: "".join(one) for site, one in sorted(self.mutated.items())}
@@ -178,6 +181,16 @@ class WordSurvey:
         found = tuple(own + letters.replace(own, "") for own, letters in zip(wild, found, strict=True))
         return LetterString(name, found, mutated=True)
 
+    def _are_mutants(self, n_texts: int) -> bool:
+        """Whether few texts are mutants of one protein: each its own, beside a wild type or in letters of residues.
+
+        Names of two random capitals about a number are all of residues in 1 of 66 cases if there are eight.
+        """
+        every = list((self.mutated or {}).values())
+        n_mutants = sum(len(letters) - 1 for letters in every)
+        named = self.wild or (n_texts >= LEAST_TEXTS and set().union(*every) <= RESIDUES)
+        return named and not self.odd and n_mutants == n_texts - self.wild
+
     def state(self) -> dict[str, Any]:
         """All that was seen, as JSON spells it."""
         letters = None if self.letters is None else list(map(_spelled, self.letters))
@@ -198,6 +211,7 @@ class WordSurvey:
             self.mutated = {int(site): _digests(letters) for site, letters in state["mutated"]}
         self.odd, self.several, self.n_rows = str(state["odd"]), bool(state["several"]), int(state["n_rows"])
         self.other, self.capital = str(state.get("other", "")), bool(state.get("capital", True))  # not in older files
+        self.wild = bool(state.get("wild", False))
 
 
 def _spelled(letters: Digests) -> list[list[str]]:

@@ -26,6 +26,7 @@ _RESIDUES: Final = (
     "secU pylO ter* del-"
 )
 _LETTER_OF: Final = {word[:3]: word[3] for word in _RESIDUES.split()}
+RESIDUES: Final = frozenset(_LETTER_OF.values()) - {*"UO"}  # with stops and deletions
 _RESIDUE: Final = re.compile("|".join(_LETTER_OF), re.IGNORECASE)
 
 

@@ -56,6 +56,7 @@ class Parts:
         if isinstance(data, Parts):
             return data
         if not is_paths(data):
+            dialect.refuse("the table")
             frame = open_frame(data)
             return cls((frame,), (None,), [frame.n_rows])
         found = files(data)

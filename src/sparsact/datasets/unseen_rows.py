@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparsact.datasets.cell_values import UnreadableError
-from sparsact.datasets.columns import Bit, Column, Encoding, OneHot, Points, Real
+from sparsact.datasets.columns import Bit, Encoding, OneHot, Points, Real
 from sparsact.datasets.sites import BitString
 from sparsact.datasets.table_files import PlacedRows
 from sparsact.datasets.table_summary import MOST_BITS, TableDesign
@@ -24,25 +26,42 @@ LEAST_COVERAGE: Final = 0.002  # of all points: below it rows are only a sample
 CHANCE: Final = 0.001  # of a note on a table that misses combinations at random
 
 
-def readable_points(encoding: Encoding, rows: PlacedRows) -> tuple[Points, dict[int, str]]:
-    """X of the rows that can be read, and by the place of each other row why not, such as a letter never seen."""
+class Readable(NamedTuple):
+    """X of the rows that can be read, their targets if asked for, else none, and by the place of each other why not."""
+
+    X: Points
+    y: NDArray[np.float64]
+    reasons: dict[int, str]
+
+
+def readable(encoding: Encoding, rows: PlacedRows, *, answers: bool = False) -> Readable:
+    """What can be read of some rows; not, for instance, a letter never seen."""
     reasons: dict[int, str] = {}
     places = np.arange(len(rows))
     while True:
         try:
-            return encoding.points(rows), reasons
+            return Readable(encoding.points(rows), encoding.answers(rows) if answers else np.empty(0), reasons)
         except UnreadableError:
-            found = {place: why for column in encoding.columns for place, why in _unreadable(column, rows).items()}
+            tried: dict[str, Callable[[], object]]
+            tried = {one.name: partial(one.encode, rows.columns.column(one.name), rows.row) for one in encoding.columns}
+            for one in encoding.targets if answers else ():
+                tried[one.name] = partial(replace(encoding, targets=(one,)).answers, rows)
+            found = {place: why for name, read in tried.items() for place, why in _unreadable(name, read).items()}
         reasons |= {int(places[place]): why for place, why in found.items()}
         kept = np.delete(np.arange(len(rows)), list(found))
         rows, places = replace(rows, columns=rows.columns.take(pa.array(kept))), places[kept]
 
 
-def _unreadable(column: Column, rows: PlacedRows) -> dict[int, str]:
+def left_out(reasons: dict[int, str], n_all: int) -> str:
+    """How many of all rows could not be read, by their places, and why not the first; empty if none."""
+    return f"{len(reasons):,} of {n_all:,} rows; row {min(reasons) + 1}, {reasons[min(reasons)]}" if reasons else ""
+
+
+def _unreadable(name: str, read: Callable[[], object]) -> dict[int, str]:
     try:
-        column.encode(rows.columns.column(column.name), rows.row)
+        read()
     except UnreadableError as error:
-        return {place: f"{column.name}: {why}" for place, why in error.reasons.items()}
+        return {place: f"{name}: {why}" for place, why in error.reasons.items()}
     return {}
 
 

@@ -117,6 +117,7 @@ def fit_table(
         its own become 0.
     groups : str, optional
         Column of groups, such as plates or families: rows of a group are in one fold, for every model that is compared.
+        Of fewer groups than ``folds`` each is a fold.
         It is not learned from, and neither are the next four.
     weights : str, optional
         Column of precisions, such as counts: a row of weight 2 has half of the variance, a row of weight 0 is left out.
@@ -144,7 +145,8 @@ def fit_table(
         How columns become bits or numbers, as an earlier ``result.encoding`` or
         :func:`sparsact.datasets.open_table` found, in place of a survey of the columns.
     link : {"identity", "log", "sigmoid", "monotone", "auto"}
-        Of measurement models: the curve between the latent and the target; see :class:`LatentRegressor`.
+        Of measurement models: the curve between the latent and the target; see :class:`LatentRegressor`, which also
+        learns traits that several targets share.
     censor : "auto", "none", or tuple (lower, upper)
         Of measurement models: the bounds at which targets are pinned, None for a side without one. ``"auto"``: the
         lowest and the highest target, if at least 3 % of the rows and three times as many as at any other are there.
@@ -162,7 +164,7 @@ def fit_table(
         unless the first rows agree on another of these, ``;`` and ``|``.
     decimal : {"auto", ".", ","}
         Of text files: the mark of decimals. ``"auto"`` goes by the numbers of the first rows, and a note tells what
-        commas were taken for.
+        commas were taken for. Other tables refuse this and ``separator``: texts of a frame are not numbers.
     cluster : str or dask.distributed.Client, optional
         Workers that sum up the files, one each at a time: ``"local:4"`` starts four processes, ``"tcp://host:port"`` is
         a scheduler that runs. The model is the same. Needs the extra ``dask``.
@@ -247,6 +249,7 @@ def fit_table(
             with stages.stage("reading", parts.n_rows) as on_rows:
                 table = survey_table(survey, on_rows, checkpoint)
         row_columns = RowColumns.of(parts, options)
+        options = row_columns.folds_of(options)
         table = with_options(table, options, [*of_files, *chosen.notes, *filter(None, [row_columns.note])])
         from sparsact.fit.fit import FitSteps
         from sparsact.fit.scored_table import open_test, score_table  # load slowly; what was wrong so far is reported

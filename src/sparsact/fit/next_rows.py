@@ -12,6 +12,7 @@ import numpy as np
 from sparsact.datasets import Encoding, encoded_table
 from sparsact.datasets.combinations import Bits, neighbours
 from sparsact.datasets.table_files import Data, resolve
+from sparsact.datasets.unseen_rows import left_out, readable
 from sparsact.fit.candidate import has_letters
 from sparsact.hypercube import characters
 from sparsact.learners import CubeGPRegressor, LettersRegressor
@@ -109,14 +110,24 @@ def _of_letters(model: LettersRegressor, encoding: Encoding) -> Process:
     )
 
 
-def fitted_process(measured: Data, encoding: Encoding, random_state: int) -> Process:
-    """A process of bits, or of letters where sites have more than two, fitted to the rows of a table."""
-    table = encoded_table(measured, encoding)
+def fitted_process(measured: Data, encoding: Encoding, random_state: int) -> tuple[Process, str]:
+    """A process of bits, or of letters where sites have more than two, fitted to the rows of a table that can be read.
+
+    And how many cannot, and why.
+    """
+    table, reasons, pairs = encoded_table(measured, encoding), dict[int, str](), []
     resolve(encoding.target_names, table.parts.names, "target")
-    X, y = (np.concatenate(parts) for parts in zip(*table.batches(), strict=True))
+    for batch in table.parts.batches([*encoding.source_columns, *encoding.target_names]):
+        with batch:
+            rows = readable(encoding, batch, answers=True)
+        pairs.append((rows.X, rows.y))
+        reasons |= {batch.overall + place: why for place, why in rows.reasons.items()}
+    X, y = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     if has_letters(encoding):
-        return process_of(LettersRegressor(random_state=random_state).fit(encoding.letters(X), y), encoding)
-    return process_of(CubeGPRegressor(domain="cube", random_state=random_state).fit(X.astype(bool), y), encoding)
+        model: Any = LettersRegressor(random_state=random_state).fit(encoding.letters(X), y)
+    else:
+        model = CubeGPRegressor(domain="cube", random_state=random_state).fit(X.astype(bool), y)
+    return process_of(model, encoding), left_out(reasons, len(y) + len(reasons))
 
 
 class Choice(NamedTuple):

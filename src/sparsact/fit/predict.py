@@ -15,7 +15,7 @@ from sparsact.datasets.columns import Classes
 from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_files import Data, Parts, resolve
 from sparsact.datasets.table_stream import Table
-from sparsact.datasets.unseen_rows import outside, readable_points
+from sparsact.datasets.unseen_rows import outside, readable
 from sparsact.fit.result import FitResult
 from sparsact.fit.table_model import FromTable, TableModel, brought_back
 from sparsact.validation.parameters import checked_probability
@@ -92,7 +92,7 @@ def predicted_pieces(model: object, table: Table, id_column: str | None, confide
             yield pa.table({name: column.slice(0, 0) for name, column in names.items()} | head)
             begun = True
         with batch:
-            X, reasons = readable_points(encoding, batch)
+            X, _, reasons = readable(encoding, batch)
         predicted = _predicted(learned, X, confidence)
         yield pa.table(names | (_with_reasons(predicted, reasons, len(batch), encoding) if reasons else predicted))
     if not begun:

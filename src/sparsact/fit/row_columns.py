@@ -64,9 +64,17 @@ class RowColumns:
             total += 0.0 if weights is None else float(weights.sum())
             n_rows += len(batch)
         fold_of = None if groups is None else _dealt(groups, counts, options)
+        if fold_of is not None and len(counts) < options.folds:
+            few = f"{groups} holds {len(counts)} groups: held-out rows come in as many folds, not in {options.folds}."
+            found = replace(found, note=f"{found.note} {few}".strip())
         if precision is not None and not 0 < total < np.inf:
             raise ValueError(f"column {precision!r} leaves no finite weight; write it in another unit.")
         return replace(found, fold_of=fold_of, mean=total / n_rows if precision else 1.0)
+
+    def folds_of(self, options: FitOptions) -> FitOptions:
+        """The options with as many folds as there are."""
+        n_folds = len({*(self.fold_of or {}).values()}) or options.folds
+        return options if n_folds == options.folds else replace(options, folds=n_folds)
 
     @property
     def names(self) -> list[str]:
@@ -154,10 +162,7 @@ def _grouped(batch: PlacedRows, name: str) -> tuple[list[str], NDArray[np.intp],
 
 
 def _dealt(name: str, counts: dict[str, int], options: FitOptions) -> dict[str, int]:
-    """A fold for each group; a ValueError if there are too few."""
-    n_folds = options.folds
+    """A fold for each group, no more of them than groups; a ValueError if there is one."""
     if len(counts) < 2:
         raise ValueError(f"column {name!r} holds one group; held-out groups need at least 2: leave groups out.")
-    if len(counts) < n_folds:
-        raise ValueError(f"column {name!r} holds {len(counts)} groups, fewer than {n_folds} folds; choose fewer folds.")
-    return deal_groups(counts, n_folds, options.random_state)
+    return deal_groups(counts, min(options.folds, len(counts)), options.random_state)

@@ -13,7 +13,7 @@ from sparsact.datasets import Encoding, Table, encoded_table
 from sparsact.datasets.chosen_rows import complete_rows, weighted_rows
 from sparsact.datasets.columns import Classes, LogReal
 from sparsact.datasets.table_files import Data
-from sparsact.datasets.unseen_rows import readable_points
+from sparsact.datasets.unseen_rows import left_out, readable
 from sparsact.fit.options import FitOptions
 from sparsact.fit.scores import Score
 from sparsact.fit.table_model import TableModel, brought_back, class_numbers
@@ -99,22 +99,21 @@ def score_table(model: object, table: Table, name: str) -> ScoredTable:
     pairs, reasons = [], dict[int, str]()
     for batch in table.parts.batches([*encoding.source_columns, *encoding.target_names], table.batch_rows):
         with batch:
-            y, (X, unread) = encoding.answers(batch), readable_points(encoding, batch)
-        pairs.append((np.delete(y.reshape(len(y), -1), list(unread), axis=0), learned.values(X)))
-        reasons |= {batch.overall + place + 1: why for place, why in unread.items()}
+            X, y, unread = readable(encoding, batch, answers=True)
+        pairs.append((np.reshape(y, (len(X), -1)), learned.values(X)))
+        reasons |= {batch.overall + place: why for place, why in unread.items()}
     if sum(len(y) for y, _ in pairs) + len(reasons) < 2:
         raise ValueError(f"{name} has fewer than 2 rows; scores need more.")
     actual, found = (np.concatenate(each) for each in zip(*pairs, strict=True))
     n_rows = len(actual)
-    n_all = n_rows + len(reasons)
-    left_out = f"{len(reasons):,} of {n_all:,} rows; row {min(reasons)}, {reasons[min(reasons)]}" if reasons else ""
+    rest = left_out(reasons, n_rows + len(reasons))
     if n_rows < 2:
-        return ScoredTable(name, n_rows, left_out=left_out)
+        return ScoredTable(name, n_rows, left_out=rest)
     if isinstance(encoding.targets[0], Classes):
         n_right = int((class_numbers(found) == actual[:, 0]).sum())
         ends = binomtest(n_right, n_rows).proportion_ci(method="wilson")
         accuracy = Score(n_right / n_rows, float(ends.low), float(ends.high))
-        return ScoredTable(name, n_rows, accuracy=accuracy, left_out=left_out)
+        return ScoredTable(name, n_rows, accuracy=accuracy, left_out=rest)
     actual_then, found_then = brought_back(encoding, actual), brought_back(encoding, found)
     targets = []
     for i, target in enumerate(encoding.targets):
@@ -126,7 +125,7 @@ def score_table(model: object, table: Table, name: str) -> ScoredTable:
         rmse = float(np.sqrt(((actual_then[:, i] - found_then[:, i]) ** 2).mean()))
         r2 = r2_score(actual[:, i], found[:, i])
         targets.append(ScoredTarget(target.name, r2, rmse, relative, actual[:, i], found[:, i]))
-    return ScoredTable(name, n_rows, tuple(targets), left_out=left_out)
+    return ScoredTable(name, n_rows, tuple(targets), left_out=rest)
 
 
 def r2_score(actual: NDArray[np.float64], predicted: NDArray[np.float64]) -> Score:

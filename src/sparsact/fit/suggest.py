@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sparsact.datasets import Encoding, encoded_table
 from sparsact.datasets.cell_values import numbers
@@ -18,6 +18,7 @@ from sparsact.datasets.columns import Classes
 from sparsact.datasets.combinations import Bits, patterns_of, spelled
 from sparsact.datasets.sites import combined
 from sparsact.datasets.table_files import Data, resolve
+from sparsact.datasets.unseen_rows import left_out, readable
 from sparsact.fit.next_rows import SIGNS, Choice, Process, Search, fitted_process, process_of
 from sparsact.fit.table_model import FromTable
 from sparsact.learners.gp.kernel import Array
@@ -42,7 +43,7 @@ class SuggestedRows:
     table : pyarrow.Table
         Rows in the order in which they were chosen, in the columns and spellings of the table, and last ``gain``.
     notes : tuple of str
-        What the gains are, and what the candidates were.
+        What the gains are, what the candidates were, and how many of them could not be read.
     """
 
     table: pa.Table
@@ -75,7 +76,8 @@ def suggest_rows(
         Number of rows; with ``costs``, what they may cost together.
     candidates : what :func:`sparsact.fit_table` takes, optional
         Table of rows to choose from. By default all combinations of the values of the columns, or letters of the sites;
-        of more than 65,536 a sample of 8,192, from which each choice is then improved one column at a time.
+        of more than 65,536 a sample of 8,192, from which each choice is then improved one column at a time. Rows of it
+        and of ``measured`` that cannot be read, such as those with an unknown letter, are left out with a note.
     goal : {"effects", "variance", "maximum", "minimum"}
         ``"effects"``: the least summed variance of effects. ``"variance"``: the least mean variance of predictions for
         the candidates. ``"maximum"``, ``"minimum"``: the largest expected improvement on the best prediction for a
@@ -144,16 +146,20 @@ def suggest_rows(
         fact = f"{len(encoding.targets)} targets" if len(encoding.targets) > 1 else "a target of classes"
         raise ValueError(f"rows are suggested for one target of numbers, and the model has {fact}; fit one of numbers.")
     patterns = patterns_of(encoding)
-    process = process_of(model, encoding) if measured is None else fitted_process(measured, encoding, random_state)
-    table, n_combinations = None, float(np.prod([len(own) for own in patterns], dtype=float))
-    if candidates is not None:
-        table, X = _rows_of(candidates, encoding)
+    if measured is None:
+        process, of_measured = process_of(model, encoding), ""
+    else:
+        process, of_measured = fitted_process(measured, encoding, random_state)
+    n_combinations = float(np.prod([len(own) for own in patterns], dtype=float))
+    listed = None if candidates is None else _rows_of(candidates, encoding)
+    if listed is not None:
+        X = listed.X
     elif n_combinations <= MOST_LISTED:
         X = combined(patterns, np.indices([len(own) for own in patterns]).reshape(len(patterns), -1).T)
     else:
         X = combined(patterns, rng.integers(0, [len(own) for own in patterns], (SAMPLED, len(patterns))))
-    sampled = patterns if table is None and n_combinations > MOST_LISTED else None
-    price = np.ones(len(X)) if costs is None else _checked_costs(costs, table)
+    sampled = patterns if listed is None and n_combinations > MOST_LISTED else None
+    price = np.ones(len(X)) if costs is None else _checked_costs(costs, listed)
     room = int(min(budget // price.min(), len(X)))
     quantities = _quantities(goal, effects, process, X, rng)
     n_numbers = len(X) * (len(process.measured) + room + quantities.most)
@@ -176,11 +182,13 @@ def suggest_rows(
             "measured yet; lower the budget, name more candidates, or allow measured rows (repeat)."
         )
     bits = np.array([one.row for one in rows], dtype=np.uint8).reshape(len(rows), X.shape[1])
-    found = spelled(encoding, bits) if table is None else table.take([one.place for one in rows])
+    found = spelled(encoding, bits) if listed is None else listed.table.take([one.place for one in rows])
     gain = "gain"
     while gain in found.column_names:
         gain += "_"
     notes = [_meaning(goal, rows, quantities.words, encoding)]
+    left = {"candidates": "" if listed is None else listed.left_out, "measured rows": of_measured}
+    notes += [f"left out of the {what}: {rest}" for what, rest in left.items() if rest]
     if sampled is not None:
         notes.append(
             f"{n_combinations:.3g} combinations are too many to list: each row is the best of {len(X):,} drawn at "
@@ -232,29 +240,46 @@ def _quantities(
     )
 
 
-def _rows_of(candidates: Data, encoding: Encoding) -> tuple[pa.Table, Bits]:
-    """The rows of a table, and their bits."""
-    opened = encoded_table(candidates, encoding)
-    batches, bits = [], []
+class _Candidates(NamedTuple):
+    """Rows of a table that can be read: their bits, their places among all of its rows, and why others are left out."""
+
+    table: pa.Table
+    X: Bits
+    places: NDArray[np.intp]
+    left_out: str
+
+
+def _rows_of(candidates: Data, encoding: Encoding) -> _Candidates:
+    opened, bits, reasons = encoded_table(candidates, encoding), [], dict[int, str]()
+    batches: list[pa.RecordBatch] = []
     for batch in opened.parts.batches(opened.parts.names):
         with batch:
-            bits.append(encoding.points(batch))
+            X, _, unread = readable(encoding, batch)
+        bits.append(X)
+        reasons |= {batch.overall + place: why for place, why in unread.items()}
         batches.append(batch.columns)
-    if not sum(map(len, batches)):
+    if not (n_rows := sum(map(len, batches))):
         raise ValueError(f"{opened.parts.name} has no rows below its header; a table of candidates needs some.")
-    return pa.Table.from_batches(batches), np.concatenate(bits)
+    rest = left_out(reasons, n_rows)
+    if len(reasons) == n_rows:
+        raise ValueError(f"no candidate can be read ({rest}).")
+    places = np.delete(np.arange(n_rows), list(reasons))
+    table = pa.Table.from_batches(batches)
+    return _Candidates(table.take(places) if reasons else table, np.concatenate(bits), places, rest)
 
 
-def _checked_costs(costs: str | ArrayLike, table: pa.Table | None) -> Array:
-    """Costs of the rows of a table."""
-    if table is None:
+def _checked_costs(costs: str | ArrayLike, rows: _Candidates | None) -> Array:
+    """Costs of the rows of a table that can be read."""
+    if rows is None:
         raise ValueError("costs are of rows of a table, and no candidates are given; name a table, or drop the costs.")
     if isinstance(costs, str):
-        (name,) = resolve([costs], table.column_names, "column")
-        costs = numbers(table[name].combine_chunks(), name, 0)
-    found = np.asarray(costs, dtype=np.float64)
-    if found.shape != (len(table),) or not (np.isfinite(found) & (found > 0)).all():
-        raise ValueError(f"costs must be {len(table)} finite numbers above 0, one for each candidate; correct them.")
+        (name,) = resolve([costs], rows.table.column_names, "column")
+        found = numbers(rows.table[name].combine_chunks(), name, 0)
+    else:
+        found = np.asarray(costs, dtype=np.float64)
+        found = found[rows.places] if found.ndim == 1 and len(found) > rows.places[-1] else found
+    if found.shape != (len(rows.X),) or not (np.isfinite(found) & (found > 0)).all():
+        raise ValueError(f"costs must be {len(rows.X)} finite numbers above 0, one for each candidate; correct them.")
     return found
 
 

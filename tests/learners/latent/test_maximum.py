@@ -124,7 +124,7 @@ def test_two_thousand_rows_are_at_their_maximum_too():
 
 def test_a_search_that_is_cut_short_says_so_and_names_the_limit():
     rows = bent_rows("hinge", 80, 4)
-    with pytest.warns(ConvergenceWarning, match=r"after max_iter=2 steps; raise max_iter") as found:
+    with pytest.warns(ConvergenceWarning, match=r"\(max_iter=2\); raise max_iter") as found:
         sa.LatentRegressor(degree=1, link="monotone", max_iter=2).fit(rows.bits, rows.targets.y)
     assert found[0].filename == __file__
     sa.LatentRegressor(degree=1, link="monotone").fit(rows.bits, rows.targets.y)

@@ -14,7 +14,7 @@ import sparsact as sa
 from sparsact.learners.latent.latent_polynomial import LEAST_NOISE
 from sparsact.learners.latent.newton import maximum
 from sparsact.learners.latent.targets import Targets
-from sparsact.learners.latent.traits import SharedTarget, TraitProblem, fractions, traits_of
+from sparsact.learners.latent.traits import PATIENCE, SharedTarget, TraitProblem, fractions, traits_of
 
 LINKS = ("two-state", "three-state")
 
@@ -272,8 +272,18 @@ def test_few_rows_and_constant_targets_do_not_diverge(m):
 
 def test_a_search_that_is_cut_short_says_so():
     bits, y, _ = energies(60, 4)
-    with pytest.warns(ConvergenceWarning, match=r"after max_iter=2 steps; raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"\(max_iter=2\); raise max_iter"):
         sa.LatentRegressor(link=LINKS, max_iter=2).fit(bits, y)
+
+
+def test_a_search_that_does_not_settle_stops_early(monkeypatch):
+    """Noise alone: penalties that go round without a smaller change are given up long before max_iter."""
+    rng = np.random.default_rng(7)
+    X, y, updates, updated = rng.integers(0, 2, (40, 8)), rng.normal(size=(40, 2)), [], TraitProblem.updated
+    monkeypatch.setattr(TraitProblem, "updated", lambda *a, **given: updates.append(0) or updated(*a, **given))
+    with pytest.warns(ConvergenceWarning, match="is not at its maximum after"):
+        sa.LatentRegressor(link=LINKS).fit(X, y)
+    assert PATIENCE < len(updates) < 3 * PATIENCE
 
 
 def test_none_among_objects_is_a_target_that_was_not_measured():

@@ -99,6 +99,18 @@ def test_numbers_are_letters_of_their_site(small):
     np.testing.assert_array_equal(of_numbers.predict(numbers(cells).astype(float)), of_numbers.predict(numbers(cells)))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_letters_of_one_site_have_the_means_of_their_rows(seed):
+    """Twenty rows each: predictions are nearer to the means than these are to the truth, by their standard error."""
+    rng = np.random.default_rng(seed)
+    places = np.repeat(np.arange(5), 20)
+    y = rng.normal(size=5)[places] + 0.5 * rng.normal(size=100)
+    letters = np.array(list("ACDEF"))
+    found = LettersRegressor(random_state=0).fit(letters[places, None], y).predict(letters[:, None])
+    means = y.reshape(5, 20).mean(axis=1)
+    assert np.sqrt(np.mean((found - means) ** 2)) < 0.5 / np.sqrt(20)
+
+
 def test_weights_are_numbers_of_rows():
     X, y, _, _ = planted(1, m=40)
     weights = np.random.default_rng(0).integers(0, 4, len(y))

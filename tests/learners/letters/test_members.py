@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from sparsact.learners.gp.search import Adam
-from sparsact.learners.letters.ensemble import isotonic, member_weights
+from sparsact.learners.letters.ensemble import isotonic, member_weights, merged_rows
 from sparsact.learners.letters.perceptrons import forward, gradients, inputs
 from sparsact.learners.stacking import RIDGE
 
@@ -81,3 +81,18 @@ def test_isotonic_regressions_rise():
     assert (np.diff(knots) > 0).all()
     assert (np.diff(values) >= -1e-12).all()
     assert np.mean((np.interp(scores, knots, values) - np.exp(scores)) ** 2) < 0.005
+
+
+def test_rows_that_alone_have_a_letter_are_several_where_they_were_measured_several_times():
+    rng = np.random.default_rng(3)
+    codes = np.array([[0, 0]] * 7 + [[0, 1]] * 3 + [[1, 0]] * 4 + [[1, 2]])  # letters 1 and 2 of the second site
+    y, weights = rng.normal(size=15), rng.integers(1, 4, 15).astype(float)
+    y[8] = y[7]
+    order = rng.permutation(15)
+    found, of_row, total = merged_rows(codes[order], y[order], weights[order])
+    np.testing.assert_array_equal(found[of_row], codes[order])
+    np.testing.assert_allclose(np.bincount(of_row, weights[order]), total)
+    assert sorted(map(tuple, found.tolist())) == [(0, 0), (0, 1), (0, 1), (1, 0), (1, 2)]
+    place = of_row[np.argsort(order)]
+    assert place[7] == place[8] != place[9]
+    np.testing.assert_array_equal(place, merged_rows(codes, y, weights)[1])

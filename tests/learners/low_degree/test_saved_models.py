@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from safetensors.numpy import save as to_bytes
+from scipy.sparse import csr_array
 from sklearn.model_selection import KFold, PredefinedSplit
 
 import sparsact
 from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
+from sparsact.learners.contrasts import contrast_deviations
 from sparsact.learners.low_degree.solvers.cells import CellSolver
 from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.saving import modelfile
@@ -30,6 +32,8 @@ MODELS = {
     "cells": LowDegreeRegressor(2, solver="cells"),
     "moments": LowDegreeRegressor(2, 0.3, "moments", fit_intercept=False),
     "kernel": LowDegreeRegressor(3, solver="kernel"),
+    "kernel with a penalty": LowDegreeRegressor(4, 0.5, "kernel"),
+    "least norm": LowDegreeRegressor(5, solver="moments"),
     "correlation": LowDegreeRegressor(2, solver="correlation"),
     "lasso": LowDegreeRegressor(2, 0.05, "lasso"),
     "subsets": LowDegreeRegressor(subsets=[(1, 2), (0,), (3, 4, 5)]),
@@ -51,6 +55,9 @@ def same(mine, theirs, X):
     assert type(mine) is type(theirs)
     for name in ("subsets_", "solver_", "solver_reason_", "domain_", "encoding_", "n_samples_seen_", "n_features_in_"):
         assert getattr(mine, name) == getattr(theirs, name), name
+    if theirs.domain_ == "cube":
+        weights = csr_array([[-1.0, 1.0, 0.0], [1.0, -1.0, 2.0]])
+        assert_array_equal(*(contrast_deviations(one, X[:3], weights) for one in (mine, theirs)))
     for name in ("coefficients_", "intercept_", "r2_", "residual_variance_"):
         if hasattr(theirs, name):
             assert_array_equal(getattr(mine, name), getattr(theirs, name), name)

@@ -91,7 +91,8 @@ def link_to_try(run: FitRun) -> str:
     if options.asks_for_measurement and not is_possible(table):
         raise ValueError(
             "link and censor need one target of numbers and columns of bits, and this table has others; leave them "
-            "out, or name one target and columns of two values."
+            "out, or name one target and columns of two values. Targets that share traits are learned in Python "
+            "(sparsact.LatentRegressor)."
         )
     if options.asks_for_measurement or options.given or options.weighted or not is_possible(table):
         return options.link if options.asks_for_measurement else ""

@@ -201,8 +201,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
                 found = fitted_traits(bits, targets, links, self.degree_, alpha, self.max_iter)
         if not found.converged:
             warnings.warn(
-                f"the likelihood of a latent with link {self.link_!r} is not at its maximum after max_iter="
-                f"{self.max_iter:,} steps; raise max_iter, or choose a lower degree.",
+                f"the likelihood of a latent with link {self.link_!r} is not at its maximum after "
+                f"{found.steps:,} steps (max_iter={self.max_iter:,}); raise max_iter, or choose a lower degree.",
                 ConvergenceWarning,
                 stacklevel=_LEVELS,
             )

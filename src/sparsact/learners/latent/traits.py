@@ -44,6 +44,7 @@ from sparsact.statistics.solved import Solved
 THERMODYNAMIC: Final = ("two-state", "three-state")
 SHARING: Final = ("identity", "log", "sigmoid", *THERMODYNAMIC)  # links that may measure a shared trait
 _STEEPEST: Final = 4.0  # one over the greatest slope of a fraction by its exponent
+PATIENCE: Final = 50  # updates of penalties without a smaller change than before; fits that settle had at most 24
 _STEP: Final = 1e-3  # of a logarithm, in differences
 
 
@@ -214,14 +215,17 @@ class TraitProblem:
         """Parameters of greatest likelihood, and negative second derivatives there."""
         problem, at, steps, change = self, self.start(), 0, np.inf
         share, before = 1.0, np.zeros(self.penalty.size + self.tilt.size)
-        for _ in range(max_iter):
+        least, place = np.inf, 0
+        for count in range(max_iter):
             found = newton.maximum(problem.terms, problem.in_range, at, max_iter)
             at, steps = found.value, steps + found.steps
             updated = problem.updated(at, learns_penalty=learns_penalty)
             ratio = np.log((updated.penalty + LEAST_PENALTY) / (problem.penalty + LEAST_PENALTY))
             step = np.append(ratio, (updated.tilt - problem.tilt) / (1 + np.abs(problem.tilt)))
             change = float(np.abs(step).max())
-            if change < SETTLED:
+            if change < least:
+                least, place = change, count
+            if change < SETTLED or count - place == PATIENCE:
                 break
             share = share / 2 if step @ before < 0 else min(1.1 * share, 1.0)  # some turn back the one before
             tilt = problem.tilt + share * (updated.tilt - problem.tilt)

@@ -15,6 +15,7 @@ from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
 from sparsact.learners.letters.process import processes_by_fold
 from sparsact.learners.stacking import stacking_weights
+from sparsact.statistics.distinct_rows import distinct_rows
 from sparsact.statistics.folds import deal_at_random, out_of_fold
 from sparsact.statistics.isotonic import isotonic_curve
 
@@ -117,6 +118,22 @@ class LetterEnsemble:
             for (name, _), curve in zip(MEMBERS, self.curves, strict=True)
         ]
         return np.asarray(self.unit * (np.stack(members, axis=1) @ self.weights))
+
+
+def merged_rows(codes: Codes, y: Array, weights: Array) -> tuple[Codes, NDArray[np.intp], Array]:
+    """Rows of the same letters as one: these (k, n), which of them each row is, (m,), and their total weights (k,).
+
+    A letter that one of them alone has is unknown without it. So that no fold leaves the letter out, up to ``FOLDS``
+    stand for such a row where it was measured several times. Equal targets are one measurement with a weight.
+    """
+    distinct, of_row, total = distinct_rows(codes, weights)
+    alone = np.any([np.bincount(letters)[letters] == 1 for letters in distinct.T], axis=0)
+    if len(distinct) == 1 or len(distinct) > FEW_ROWS or not alone.any():
+        return distinct, of_row, total
+    _, rank, _ = distinct_rows(np.stack([of_row, y], axis=1), weights)  # by rows, then by targets
+    part = np.where(alone[of_row], rank % FOLDS, 0)
+    keys, of_row, total = distinct_rows(np.stack([of_row, part], axis=1), weights)
+    return distinct[keys[:, 0]], of_row, total
 
 
 def fitted_ensemble(

@@ -18,14 +18,13 @@ from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.letters.alphabet import Alphabet, characters_of
-from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble
+from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble, merged_rows
 from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
 from sparsact.learners.stacking import intervals_about
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.column_scales import exponents_of
 from sparsact.statistics.conformal import kept_errors
-from sparsact.statistics.distinct_rows import distinct_rows
 from sparsact.transaction import locked, transaction
 from sparsact.validation.estimators import are_counts, checked_sample_weight, refuse_named_columns
 
@@ -137,7 +136,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         self._alphabet = Alphabet.of(rows, self.alphabet)
         exponent = int(exponents_of(targets))
         scaled = np.ldexp(targets, -exponent)  # squares of any numbers are then numbers
-        codes, of_row, total = distinct_rows(self._alphabet.codes(rows), weights)
+        codes, of_row, total = merged_rows(self._alphabet.codes(rows), scaled, weights)
         mean = np.bincount(of_row, weights * scaled) / total
         if len(codes) < 2:
             raise ValueError("all rows have the same letters, and learning needs two different rows; add others.")

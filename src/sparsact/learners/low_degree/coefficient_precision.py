@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sparsact.hypercube import Masks
+from sparsact.hypercube import Masks, characters, subsets_of
+from sparsact.learners.low_degree.factor import Factor
+
+_MOST_MONOMIALS: Final = 1 << 26  # of all rows of contrasts: half a gigabyte
+SAME: Final = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
+
+
+class InnerProducts(NamedTuple):
+    """Centred inner products of the features (D, D), and their rank where the factor of a penalty needed it, else D."""
+
+    gram: NDArray[np.float64]
+    rank: int
 
 
 class Design(ABC):
@@ -40,6 +52,25 @@ class Design(ABC):
 
         The ridge penalty is the prior. None without formula, NaN if neither rows nor penalty determine one.
         """
+        factor = self.factor(alpha)
+        if factor is None or len(signs) * len(masks) > _MOST_MONOMIALS:
+            return None
+        if not len(masks):
+            return np.zeros(weights.shape[0])
+        features = weights @ characters(signs, subsets_of(masks))
+        variances = np.einsum("kd,dk->k", features, factor.solve(features.T))
+        if factor.method != "eigenvectors":
+            return np.asarray(variances)
+        outside = ((features - features @ factor.projection) ** 2).sum(axis=1)  # what no row tells
+        unknown = outside > SAME * (features**2).sum(axis=1)
+        return np.where(unknown, variances + outside / alpha if alpha else np.nan, variances)
+
+    def factor(self, alpha: float) -> Factor | None:
+        """Factor of the inner products plus the penalty, where they are known."""
+        return None
+
+    def products(self, alpha: float) -> InnerProducts | None:
+        """What a file needs for :meth:`factor`."""
         return None
 
 
@@ -53,11 +84,23 @@ class KnownDesign(Design):
         Effective number of coefficients.
     variances, identified : (D + 1,) or None
         Variance of each coefficient per unit of residual variance, and whether the rows determine it; None: not known.
+    inner : InnerProducts or None
+        Of the features.
     """
 
     parameters: float
     variances: NDArray[np.float64] | None = None
     identified: NDArray[np.bool_] | None = None
+    inner: InnerProducts | None = None
+
+    def factor(self, alpha: float) -> Factor | None:
+        """Factor of what the file holds."""
+        inner = self.inner
+        return None if inner is None else Factor(inner.gram, alpha, lambda: inner.rank)
+
+    def products(self, alpha: float) -> InnerProducts | None:
+        """What the file holds."""
+        return self.inner
 
     def effective_parameters(self, alpha: float) -> float:
         """The number that is known."""

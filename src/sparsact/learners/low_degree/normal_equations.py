@@ -16,18 +16,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import norm
-from scipy.sparse import csr_array
 
-from sparsact.hypercube import Masks, characters, subsets_of
-from sparsact.learners.low_degree.coefficient_precision import Design
+from sparsact.learners.low_degree.coefficient_precision import SAME, Design, InnerProducts
 from sparsact.learners.low_degree.factor import Factor
 from sparsact.learners.low_degree.identification import Gram, RowSpace
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.statistics.exact_sum import ExactSum
 
 ROWS_AT_ONCE: Final = 64
-_MOST_MONOMIALS: Final = 1 << 26  # of all rows of contrasts: half a gigabyte
-_SAME: Final = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,21 +96,9 @@ class NormalEquations(Design):
         variances[~self.identified] = np.nan
         return variances
 
-    def contrast_variances(
-        self, signs: NDArray[np.float64], weights: csr_array, masks: Masks, alpha: float
-    ) -> NDArray[np.float64] | None:
-        """Posterior variances (k,) of contrasts per unit of residual variance."""
-        if len(signs) * len(masks) > _MOST_MONOMIALS:
-            return None
-        if not len(masks):
-            return np.zeros(weights.shape[0])
-        features, factor = weights @ characters(signs, subsets_of(masks)), self.factor(alpha)
-        variances = np.einsum("kd,dk->k", features, factor.solve(features.T))
-        if factor.method != "eigenvectors":
-            return np.asarray(variances)
-        outside = ((features - features @ factor.projection) ** 2).sum(axis=1)  # what no row tells
-        unknown = outside > _SAME * (features**2).sum(axis=1)
-        return np.where(unknown, variances + outside / alpha if alpha else np.nan, variances)
+    def products(self, alpha: float) -> InnerProducts | None:
+        """The inner products, where their rank is decided exactly."""
+        return None if self.row_space is None else InnerProducts(self.gram, self.factor(alpha).rank)
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
@@ -124,9 +108,9 @@ class NormalEquations(Design):
             return np.ones(len(self.gram) + 1, dtype=bool)
         if self.row_space is not None:
             return self.row_space.identified
-        missed = np.diag(factor.projection) < 1 - _SAME
+        missed = np.diag(factor.projection) < 1 - SAME
         own = self.feature_mean - factor.projection @ self.feature_mean
-        return np.concatenate([[norm(own) <= _SAME * norm(self.feature_mean)], ~missed])
+        return np.concatenate([[norm(own) <= SAME * norm(self.feature_mean)], ~missed])
 
     def squared_error(
         self, coef: NDArray[np.float64], feature_mean: NDArray[np.float64], target_mean: NDArray[np.float64]

@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsact.hypercube import WORD
 from sparsact.learners.low_degree.choose import CVSelection
-from sparsact.learners.low_degree.coefficient_precision import Design, KnownDesign
+from sparsact.learners.low_degree.coefficient_precision import Design, InnerProducts, KnownDesign
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.solvers.kernel import DualPolynomial, KernelDesign
 from sparsact.learners.low_degree.solvers.solver import solvers
@@ -22,6 +22,7 @@ _DUAL: Final = {
     "columns": ArrayField("n words", np.uint64),
     "weights": ArrayField("rows T"),
     "kernel": ArrayField("sizes"),
+    "row_weights": ArrayField("rows", finite=True, nonnegative=True, optional=True),
 }
 _COEF: Final = {"coef": ArrayField("D T")}
 _COLUMNS: Final = {
@@ -31,7 +32,9 @@ _COLUMNS: Final = {
 _TERMS: Final = {
     "variances": ArrayField("terms", optional=True),
     "identified": ArrayField("terms", np.bool_, optional=True),
+    "products": ArrayField("pairs", finite=True, optional=True),  # the lower triangle
 }
+_MOST_KEPT: Final = 512  # monomials, whose inner products take a megabyte of the file
 
 
 def solution_state(solution: Solution) -> tuple[State, Arrays]:
@@ -55,10 +58,15 @@ def solution_state(solution: Solution) -> tuple[State, Arrays]:
         points = polynomial.points
         state["dual_rows"] = points.n_rows
         arrays |= {"dual.columns": points.columns, "dual.weights": polynomial.weights, "dual.kernel": polynomial.kernel}
+        if isinstance(solution.design, KernelDesign) and solution.design.weights is not None:
+            arrays["dual.row_weights"] = solution.design.weights
         return {"solution": state}, arrays
     arrays["coef"] = polynomial.coef
     variances = solution.design.all_variances(penalty.alpha) if penalty.kind == "ridge" else None
     terms = {"variances": variances, "identified": solution.design.identified}
+    inner = solution.design.products(penalty.alpha) if penalty.kind == "ridge" and len(family) <= _MOST_KEPT else None
+    if inner is not None:
+        state["rank"], terms["products"] = inner.rank, inner.gram[np.tril_indices(len(family))]
     return {"solution": state}, arrays | {name: values for name, values in terms.items() if values is not None}
 
 
@@ -85,15 +93,20 @@ def read_solution(state: State, arrays: Arrays) -> Solution:
         points = Points(parts["columns"], rows)
         polynomial: FittedPolynomial
         polynomial = DualPolynomial(family, points, parts["weights"], parts["kernel"], found["intercept"])
-        design = KernelDesign(points, family, penalty.fit_intercept)
+        design = KernelDesign(points, family, penalty.fit_intercept, parts.get("row_weights"))
     else:
         coef = schema.read_arrays(_COEF, arrays, T=T)["coef"]
         family = Family.of_file(n, state["span"], arrays, len(coef))
         if len(coef) != len(family):
             raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
         polynomial = FittedPolynomial(family, coef, found["intercept"])
-        terms = schema.read_arrays(_TERMS, arrays, terms=len(family) + 1)
-        design = KnownDesign(float(len(family)), terms.get("variances"), terms.get("identified"))
+        size, inner = len(family), None
+        terms = schema.read_arrays(_TERMS, arrays, terms=size + 1, pairs=size * (size + 1) // 2)
+        if "products" in terms:
+            gram = np.zeros((size, size))
+            gram[np.tril_indices(size)] = terms["products"]
+            inner = InnerProducts(gram + np.tril(gram, -1).T, schema.as_count(state["rank"], "rank"))
+        design = KnownDesign(float(size), terms.get("variances"), terms.get("identified"), inner)
     return Solution(
         polynomial,
         str(state["solver"]),

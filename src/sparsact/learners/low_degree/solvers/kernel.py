@@ -8,9 +8,9 @@ The Gram matrix between points of the monomials of degree a..d depends only on t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,35 +133,80 @@ class DualPolynomial(FittedPolynomial):
         return values
 
 
+class DualSystem(NamedTuple):
+    """``S K S + alpha`` of :func:`solve_dual`: its factor, and how many of its effective parameters are none."""
+
+    kernel: NDArray[np.float64]
+    factor: Factor
+    filled: float
+    root: NDArray[np.float64]
+    share: NDArray[np.float64]
+    row_mean: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, points: Points, weights: NDArray[np.float64], family: Family, alpha: float, *, fit_intercept: bool
+    ) -> DualSystem:
+        """The system of distinct points with weights, (N,)."""
+        sums = _kernel_sums(family)
+        kernel = np.array([float(value) for value in sums])
+        signs = unpack(points).astype(np.float32)
+        gram = between(signs, signs, kernel)
+        root, share = np.sqrt(weights), weights / weights.sum()
+        row_mean, filled = gram @ share, 0.0
+        if fit_intercept:
+            gram += share @ row_mean - row_mean[:, None] - row_mean
+        gram *= np.outer(root, root)
+        if (
+            fit_intercept
+        ):  # the centred matrix sends `root` to 0, the right-hand side is orthogonal to it: fill the hole
+            hole = max(kernel[0], 1.0) * weights.sum() / len(gram)
+            gram += hole * np.outer(root, root) / weights.sum()
+            filled = hole / (hole + alpha)
+        factor = Factor(gram, alpha, lambda: kernel_rank(points, sums, fit_intercept=fit_intercept))
+        return cls(kernel, factor, filled, root, share, row_mean)
+
+
 @dataclass(eq=False)
 class KernelDesign(Design):
-    """What the N points say of the coefficients; ``filled`` effective parameters are not the function's."""
+    """What the N points, of these weights, say of the coefficients; files of earlier versions hold no weights."""
 
     points: Points
     family: Family
     fit_intercept: bool
-    factor: Factor | None = None  # None for a model from a file, as are the roots of the points' weights
-    filled: float = 0.0
-    root: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None
+    systems: dict[float, DualSystem] = field(default_factory=dict)
+
+    def dual(self, alpha: float) -> DualSystem | None:
+        """The dual system, where the weights are known; that of the last penalty is kept."""
+        if self.weights is None:
+            return None
+        if alpha not in self.systems:
+            self.systems = {
+                alpha: DualSystem.of(self.points, self.weights, self.family, alpha, fit_intercept=self.fit_intercept)
+            }
+        return self.systems[alpha]
 
     def effective_parameters(self, alpha: float) -> float:
         """Effective parameters, the intercept not counted."""
-        return float(len(self.family)) if self.factor is None else self.factor.effective_parameters - self.filled
+        system = self.dual(alpha)
+        return float(len(self.family)) if system is None else system.factor.effective_parameters - system.filled
 
     def contrast_variances(
         self, signs: NDArray[np.float64], weights: csr_array, masks: Masks, alpha: float
     ) -> NDArray[np.float64] | None:
         """Posterior variances (k,) of contrasts per unit of residual variance, by the dual system."""
-        if self.factor is None or self.root is None or not alpha:
+        system = self.dual(alpha) if alpha else None
+        if system is None:
             return None
         kernel = np.array([float(value) for value in _kernel_sums(self.family)])
         here, there = signs.astype(np.float32), unpack(self.points).astype(np.float32)
         cross = weights @ between(here, there, kernel)
         if self.fit_intercept:
-            cross -= (cross @ self.root**2 / (self.root**2).sum())[:, None]
-        cross *= self.root
+            cross -= (cross @ system.share)[:, None]
+        cross *= system.root
         prior = ((weights @ between(here, here, kernel)) * weights.toarray()).sum(axis=1)
-        explained = np.einsum("km,mk->k", cross, self.factor.solve(cross.T))
+        explained = np.einsum("km,mk->k", cross, system.factor.solve(cross.T))
         return np.asarray(np.maximum(prior - explained, 0.0) / alpha)
 
     @cached_property
@@ -235,32 +280,17 @@ def solve_dual(rows: DistinctPoints, family: Family, penalty: Penalty) -> tuple[
     With S the square roots of the weights, K the kernel centred by their mean, solves ``(S K S + alpha) z = S y`` and
     returns ``S z``, centred. ``N**2 n + N**3 / 3`` multiplications and ``24 N**2`` bytes.
     """
-    alpha, fit_intercept = penalty.alpha, penalty.fit_intercept
     rows.deduplicate()
     kept = np.flatnonzero(rows.weights.to_float() > 0)
     weights = rows.weights.take(kept).to_float()
     targets = rows.sums.take(kept).to_float().T / weights[:, None]
     points = Points.from_codes(np.ascontiguousarray(rows.codes[kept]), rows.n)
-    sums = _kernel_sums(family)
-    kernel = np.array([float(value) for value in sums])
-    signs = unpack(points).astype(np.float32)
-    gram = between(signs, signs, kernel)
-    root, share, mean = np.sqrt(weights), weights / weights.sum(), np.zeros(rows.n_targets)
-    if fit_intercept:
-        row_mean = gram @ share
-        gram += share @ row_mean - row_mean[:, None] - row_mean
-        mean = share @ targets
-    gram *= np.outer(root, root)
-    filled = 0.0
-    if fit_intercept:  # the centred matrix sends `root` to 0, the right-hand side is orthogonal to it: fill the hole
-        hole = max(kernel[0], 1.0) * weights.sum() / len(gram)
-        gram += hole * np.outer(root, root) / weights.sum()
-        filled = hole / (hole + alpha)
-    factor = Factor(gram, alpha, lambda: kernel_rank(points, sums, fit_intercept=fit_intercept))
-    weights = root[:, None] * factor.solve(root[:, None] * (targets - mean))
-    intercept = mean
-    if fit_intercept:
-        intercept = mean - row_mean @ weights + (share @ row_mean) * weights.sum(axis=0)
+    system = DualSystem.of(points, weights, family, penalty.alpha, fit_intercept=penalty.fit_intercept)
+    design = KernelDesign(points, family, penalty.fit_intercept, weights, {penalty.alpha: system})
+    root, share = system.root, system.share
+    intercept = share @ targets if penalty.fit_intercept else np.zeros(rows.n_targets)
+    weights = root[:, None] * system.factor.solve(root[:, None] * (targets - intercept))
+    if penalty.fit_intercept:
+        intercept = intercept - system.row_mean @ weights + (share @ system.row_mean) * weights.sum(axis=0)
         weights = weights - np.outer(share, weights.sum(axis=0))
-    polynomial = DualPolynomial(family, points, weights, kernel, intercept)
-    return polynomial, KernelDesign(points, family, fit_intercept, factor, filled, root), factor
+    return DualPolynomial(family, points, weights, system.kernel, intercept), design, system.factor
