@@ -7,11 +7,11 @@ from math import isfinite, log2, log10, sqrt
 from pathlib import Path
 from sys import float_info
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from sparsact.cli.options import AsJson
+from sparsact.cli.options import argument, described, option
 from sparsact.cli.terminal import grid, terminal
 
 if TYPE_CHECKING:
@@ -25,29 +25,32 @@ _LOOKED_AT: Final = 1_000  # points, for more active units than are given
 _LONGEST: Final = 14_000  # bits of a number of at most 4,300 digits, which is Python's limit
 
 
+@described(
+    network=argument("[NETWORK]", "A saved network: its n, s, k, W, B and measured sensitivities."),
+    n=option("N", "Inputs.", "--n"),
+    s=option("N", "Units.", "--s"),
+    k=option("N", "Most active units.", "--k"),
+    W=option("X", "Scale of the weights (Definition 2).", "--W"),
+    B=option("X", "Scale of the thresholds (Definition 2).", "--B"),
+    epsilon=option("X", "Squared error."),
+    delta=option("X", "Probability of failure."),
+    rho=option("X", "Correlation of the noise."),
+    given=option("NAME=X", "Any other parameter or constant, such as m=1000; repeatable."),
+    random_state=option("N", "Seed of what is measured on random points."),
+)
 def bounds(
-    network: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[NETWORK]",
-            help="A saved network: its n, s, k, W, B and measured sensitivities.",
-            show_default=False,
-        ),
-    ] = None,
-    n: Annotated[int | None, typer.Option("--n", metavar="N", help="Inputs.")] = None,
-    s: Annotated[int | None, typer.Option("--s", metavar="N", help="Units.")] = None,
-    k: Annotated[int | None, typer.Option("--k", metavar="N", help="Most active units.")] = None,
-    W: Annotated[float | None, typer.Option("--W", metavar="X", help="Scale of the weights (Definition 2).")] = None,
-    B: Annotated[float | None, typer.Option("--B", metavar="X", help="Scale of the thresholds (Definition 2).")] = None,
-    epsilon: Annotated[float, typer.Option(metavar="X", help="Squared error.")] = 0.1,
-    delta: Annotated[float, typer.Option(metavar="X", help="Probability of failure.")] = 0.05,
-    rho: Annotated[float, typer.Option(metavar="X", help="Correlation of the noise.")] = 0.9,
-    given: Annotated[
-        list[str] | None,
-        typer.Option("--given", metavar="NAME=X", help="Any other parameter or constant, such as m=1000; repeatable."),
-    ] = None,
-    random_state: Annotated[int, typer.Option(metavar="N", help="Seed of what is measured on random points.")] = 0,
-    as_json: AsJson = False,
+    network: Path | None = None,
+    n: int | None = None,
+    s: int | None = None,
+    k: int | None = None,
+    W: float | None = None,
+    B: float | None = None,
+    epsilon: float = 0.1,
+    delta: float = 0.05,
+    rho: float = 0.9,
+    given: list[str] | None = None,
+    random_state: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Print every bound of the theory that the parameters suffice for, with its status.
 

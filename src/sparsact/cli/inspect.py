@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -14,7 +14,7 @@ import typer
 from sparsact import files
 from sparsact.cli.inspect_network import print_network, summarised
 from sparsact.cli.io import check_report
-from sparsact.cli.options import AsJson
+from sparsact.cli.options import argument, described, option
 from sparsact.cli.terminal import grid, shown, terminal
 from sparsact.fit.member_names import in_words
 from sparsact.fit.term import CONSTANT
@@ -29,49 +29,39 @@ if TYPE_CHECKING:
 Described = tuple[dict[str, Any], Callable[[], None]]  # as JSON holds it, and a function that prints it
 
 
+@described(
+    model=argument("MODEL", "A model of sparsact fit, or a saved network."),
+    top=option("N", "How many of the strongest effects, or columns, to show.", min=1),
+    report=option("FILE", "Write an HTML report here (networks only)."),
+    reference=option(
+        "'A=1,B=0'|SEQUENCE|A12V:G45D|TABLE",
+        "Also show what changes from this row do: what is not named is as in the wild type of the fit, or has the most "
+        "frequent letter; bits are 0. Or from the first row of a table.",
+    ),
+    contrast=option(
+        "A B",
+        "Show how much higher the prediction is with A than with B instead: mutations, sequences, or values such as "
+        "'A=1', in the background that --reference names.",
+    ),
+    measure=option(
+        "uniform|data",
+        "Of a polynomial: variances by degree and by column over all combinations equally often, or with the values of "
+        "each column as frequent as in its rows, independent of each other.",
+    ),
+    time_limit=option("SECONDS", "Time for the certificate of a network.", min=0),
+    random_state=option("N", "Seed of what is estimated by sampling.", min=0),
+)
 def inspect_model(
     context: typer.Context,
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", help="A model of sparsact fit, or a saved network.", show_default=False),
-    ],
-    top: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many of the strongest effects, or columns, to show.")
-    ] = 20,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an HTML report here (networks only).", show_default=False)
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            metavar="'A=1,B=0'|SEQUENCE|A12V:G45D|TABLE",
-            help="Also show what changes from this row do: what is not named is as in the wild type of the fit, or has "
-            "the most frequent letter; bits are 0. Or from the first row of a table.",
-            show_default=False,
-        ),
-    ] = None,
-    contrast: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            metavar="A B",
-            help="Show how much higher the prediction is with A than with B instead: mutations, sequences, or values "
-            "such as 'A=1', in the background that --reference names.",
-            show_default=False,
-        ),
-    ] = None,
-    measure: Annotated[
-        str,
-        typer.Option(
-            metavar="uniform|data",
-            help="Of a polynomial: variances by degree and by column over all combinations equally often, or with the "
-            "values of each column as frequent as in its rows, independent of each other.",
-        ),
-    ] = "uniform",
-    time_limit: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="Time for the certificate of a network.")
-    ] = 20.0,
-    random_state: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of what is estimated by sampling.")] = 0,
-    as_json: AsJson = False,
+    model: Path,
+    top: int = 20,
+    report: Path | None = None,
+    reference: str | None = None,
+    contrast: tuple[str, str] | None = None,
+    measure: str = "uniform",
+    time_limit: float = 20.0,
+    random_state: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Show what a model consists of.
 
