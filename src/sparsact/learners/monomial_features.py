@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -19,6 +20,7 @@ from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack,
 from sparsact.memory import has_room
 
 
+@dataclass(eq=False, repr=False)
 class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""Products of the columns in each subset: on the cube the characters :math:`\chi_S(x) = \prod_{i \in S} x_i`.
 
@@ -52,7 +54,13 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
            [-1., -1.,  1.]])
     """
 
-    encoding_: Encoding | None
+    degree: int = 2
+    _: KW_ONLY
+    domain: str = "auto"
+    min_degree: int = 1
+    subsets: Iterable[Iterable[int]] | None = None
+
+    encoding_: Encoding | None = field(init=False)
     _max_memory: ClassVar[float | None] = None  # bytes; None for 80 % of what is free
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 0, None, closed="left")],
@@ -60,19 +68,6 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
         "min_degree": [Interval(Integral, 0, None, closed="left")],
         "subsets": ["array-like", None],
     }
-
-    def __init__(
-        self,
-        degree: int = 2,
-        *,
-        domain: str = "auto",
-        min_degree: int = 1,
-        subsets: Iterable[Iterable[int]] | None = None,
-    ) -> None:
-        self.degree = degree
-        self.domain = domain
-        self.min_degree = min_degree
-        self.subsets = subsets
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

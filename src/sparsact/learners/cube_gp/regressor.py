@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
@@ -34,6 +34,7 @@ from sparsact.transaction import transaction
 REFINED_ROWS: Final = 2_000  # from which kernel and noise are learned at last where there are inducing points
 
 
+@dataclass(eq=False, repr=False)
 class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""Gaussian process regression on the cube, exact, with the posterior of every Walsh coefficient.
 
@@ -142,6 +143,17 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
            [ 0.,  0.]])
     """
 
+    kernel: str | CubeKernel = "auto"
+    _: KW_ONLY
+    noise_variance: float | str = "auto"
+    optimizer: str | None = "fmin_l_bfgs_b"
+    n_hyperparameter_rows: int = 1000
+    max_inducing: int = 1000
+    refine: bool = True
+    warm_start: bool = False
+    domain: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+
     _most_direct_rows = MOST_DIRECT_ROWS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [str, CubeKernel],
@@ -154,29 +166,6 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         "domain": [StrOptions({"auto", "cube", "real"})],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        kernel: str | CubeKernel = "auto",
-        *,
-        noise_variance: float | str = "auto",
-        optimizer: str | None = "fmin_l_bfgs_b",
-        n_hyperparameter_rows: int = 1_000,
-        max_inducing: int = 1_000,
-        refine: bool = True,
-        warm_start: bool = False,
-        domain: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.noise_variance = noise_variance
-        self.optimizer = optimizer
-        self.n_hyperparameter_rows = n_hyperparameter_rows
-        self.max_inducing = max_inducing
-        self.refine = refine
-        self.warm_start = warm_start
-        self.domain = domain
-        self.random_state = random_state
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:

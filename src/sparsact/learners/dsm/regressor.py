@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy, deepcopy
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -34,6 +35,7 @@ def _is_additive(learner: DSMRegressor) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False)
 class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # untyped base
     r"""A data-dependent sparse model: for each input a mask leaves s of t units on, and a linear layer reads them.
 
@@ -131,6 +133,24 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     True
     """
 
+    n_units: int = 1024
+    n_active: int = 256
+    router: str | Router = "top_k"
+    solver: str = "ridge"
+    _: KW_ONLY
+    alpha: float = 1e-06
+    bottom: str = "random"
+    activation: str = "identity"
+    bias: bool = False
+    absolute: bool = False
+    fit_intercept: bool = True
+    epochs: int = 50
+    learning_rate: float = 1e-05
+    batch_size: int = 32
+    rho: float = 0.9
+    epsilon: float = 1e-07
+    random_state: int | np.random.RandomState | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_units": [Interval(Integral, 1, None, closed="left")],
         "n_active": [Interval(Integral, 1, None, closed="left")],
@@ -149,43 +169,6 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        n_units: int = 1024,
-        n_active: int = 256,
-        router: str | Router = "top_k",
-        solver: str = "ridge",
-        *,
-        alpha: float = 1e-6,
-        bottom: str = "random",
-        activation: str = "identity",
-        bias: bool = False,
-        absolute: bool = False,
-        fit_intercept: bool = True,
-        epochs: int = 50,
-        learning_rate: float = 1e-5,
-        batch_size: int = 32,
-        rho: float = 0.9,
-        epsilon: float = 1e-7,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_units = n_units
-        self.n_active = n_active
-        self.router = router
-        self.solver = solver
-        self.alpha = alpha
-        self.bottom = bottom
-        self.activation = activation
-        self.bias = bias
-        self.absolute = absolute
-        self.fit_intercept = fit_intercept
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.rho = rho
-        self.epsilon = epsilon
-        self.random_state = random_state
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
@@ -32,6 +33,7 @@ _LEVELS: Final = 3  # from the warning to the caller of fit
 LINK_NAMES: Final = ("identity", "log", "sigmoid", "monotone")  # from the simplest on
 
 
+@dataclass(eq=False, repr=False)
 class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""A latent function on the cube, measured through a curve, with noise, between bounds.
 
@@ -138,6 +140,16 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     [0, -1]
     """
 
+    latent: str = "low-degree"
+    _: KW_ONLY
+    degree: int | str = "auto"
+    link: str | Sequence[str] = "identity"
+    censoring: Censoring = "auto"
+    alpha: float | str = "auto"
+    domain: str = "auto"
+    max_iter: int = MAX_ITER
+    random_state: int | np.random.RandomState | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "latent": [StrOptions({"low-degree", "gp"})],
         "degree": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -148,27 +160,6 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        latent: str = "low-degree",
-        *,
-        degree: int | str = "auto",
-        link: str | Sequence[str] = "identity",
-        censoring: Censoring = "auto",
-        alpha: float | str = "auto",
-        domain: str = "auto",
-        max_iter: int = MAX_ITER,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.latent = latent
-        self.degree = degree
-        self.link = link
-        self.censoring = censoring
-        self.alpha = alpha
-        self.domain = domain
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:

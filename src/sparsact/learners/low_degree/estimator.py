@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self
 
@@ -36,8 +37,21 @@ MAX_TOTAL: Final = 1e200  # weight of all rows
 _NO_STATISTIC: Final = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
+@dataclass(eq=False, repr=False)
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
+
+    degree: int | str = 2
+    alpha: float | str = 0.0
+    solver: str = "auto"
+    fit_intercept: bool = True
+    _: KW_ONLY
+    domain: str = "auto"
+    min_degree: int = 1
+    subsets: Sequence[Sequence[int]] | None = None
+    max_memory: float | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 0, None, closed="left")],
@@ -51,31 +65,6 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        degree: int | str = 2,
-        alpha: float | str = 0.0,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        *,
-        domain: str = "auto",
-        min_degree: int = 1,
-        subsets: Sequence[Sequence[int]] | None = None,
-        max_memory: float | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.degree = degree
-        self.alpha = alpha
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.domain = domain
-        self.min_degree = min_degree
-        self.subsets = subsets
-        self.max_memory = max_memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

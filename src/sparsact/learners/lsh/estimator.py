@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self
 
@@ -35,15 +35,31 @@ MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest tar
 ENOUGH_FOR_LAYOUT: Final = 2048  # rows; a stream that began with fewer keeps them till then
 
 
+@dataclass(eq=False, repr=False)
 class LSHModel(FittedLSH):
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
-    n_stages: int | str = 1
-    base: str = "linear"
-    columns: str = "all"
-    _first_rows: tuple[Batch, ...] = ()  # of a stream that began with few
-    _n_laid_out: int = 0  # rows that the layout was chosen from
-    _stream: Stream | None = None  # all rows, where they came with ``adapt=True``
+    n_tables: int | str = 16
+    n_hashes: int | str = "auto"
+    bucket_width: float | str = "auto"
+    degree: int | str = 1
+    family: str = "pca_grid"
+    fallback: str = "coarse"
+    random_state: int | np.random.RandomState | None = None
+    _: KW_ONLY
+    alpha: float | str = "auto"
+    directions: str = "auto"
+    min_count: int = 1
+    categorical_features: Features = "from_dtype"
+    n_jobs: int | None = None
+    extrapolate: str = "clip"
+
+    n_stages: int | str = field(default=1, init=False)
+    base: str = field(default="linear", init=False)
+    columns: str = field(default="all", init=False)
+    _first_rows: tuple[Batch, ...] = field(default=(), init=False)  # of a stream that began with few
+    _n_laid_out: int = field(default=0, init=False)  # rows that the layout was chosen from
+    _stream: Stream | None = field(default=None, init=False)  # all rows, where they came with ``adapt=True``
     _no_rows: ClassVar[Stream] = Stream()
     _enough_for_layout = ENOUGH_FOR_LAYOUT
     _limits: ClassVar[type[LSHConfig]] = LSHConfig
@@ -63,37 +79,6 @@ class LSHModel(FittedLSH):
         "n_jobs": [Integral, None],
         "extrapolate": [StrOptions({"clip", "linear", "nan"})],
     }
-
-    def __init__(
-        self,
-        n_tables: int | str = 16,
-        n_hashes: int | str = "auto",
-        bucket_width: float | str = "auto",
-        degree: int | str = 1,
-        family: str = "pca_grid",
-        fallback: str = "coarse",
-        random_state: int | np.random.RandomState | None = None,
-        *,
-        alpha: float | str = "auto",
-        directions: str = "auto",
-        min_count: int = 1,
-        categorical_features: Features = "from_dtype",
-        n_jobs: int | None = None,
-        extrapolate: str = "clip",
-    ) -> None:
-        self.n_tables = n_tables
-        self.n_hashes = n_hashes
-        self.bucket_width = bucket_width
-        self.degree = degree
-        self.family = family
-        self.fallback = fallback
-        self.random_state = random_state
-        self.alpha = alpha
-        self.directions = directions
-        self.min_count = min_count
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
-        self.extrapolate = extrapolate
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast
@@ -39,6 +40,7 @@ _LEARNED: Final[Checks] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""The significant monomials among all of degree at most d, and least squares on them.
 
@@ -129,6 +131,17 @@ class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ig
     [(5,), (1, 40), (2, 30, 62)]
     """
 
+    degree: int = 3
+    _: KW_ONLY
+    significance: float = 0.05
+    validation_fraction: float | None = None
+    certify: bool = True
+    max_terms: int = MOST_TERMS
+    domain: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
     _LEARNED, _CONTENT = _LEARNED, "polynomial_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, LARGEST_DEGREE, closed="both")],
@@ -141,29 +154,6 @@ class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ig
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        degree: int = 3,
-        *,
-        significance: float = 0.05,
-        validation_fraction: float | None = None,
-        certify: bool = True,
-        max_terms: int = MOST_TERMS,
-        domain: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.degree = degree
-        self.significance = significance
-        self.validation_fraction = validation_fraction
-        self.certify = certify
-        self.max_terms = max_terms
-        self.domain = domain
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @blas_threads(0)  # small products
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
