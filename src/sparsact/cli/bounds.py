@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from sparsact.cli.options import argument, described, option
+from sparsact.cli.options import argument, option, with_help
 from sparsact.cli.terminal import grid, terminal
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _LOOKED_AT: Final = 1_000  # points, for more active units than are given
 _LONGEST: Final = 14_000  # bits of a number of at most 4,300 digits, which is Python's limit
 
 
-@described(
+@with_help(
     network=argument("[NETWORK]", "A saved network: its n, s, k, W, B and measured sensitivities."),
     n=option("N", "Inputs.", "--n"),
     s=option("N", "Units.", "--s"),

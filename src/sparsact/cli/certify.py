@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sparsact.cli.options import argument, described, option
+from sparsact.cli.options import argument, option, with_help
 from sparsact.cli.terminal import say
 
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate
 
 
-@described(
+@with_help(
     network=argument("NETWORK", "A network or a stack that its save method has written."),
     method=option("NAME", "auto, enumeration, orbits or milp; sampled goes with --samples."),
     time_limit=option("SECONDS", "Time for the method milp."),

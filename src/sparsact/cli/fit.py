@@ -10,12 +10,12 @@ import typer
 from typer import Option
 
 from sparsact.cli.io import PIPE, check_apart, check_report, check_writable, readable
-from sparsact.cli.options import described, option
+from sparsact.cli.options import option, with_help
 from sparsact.cli.terminal import command_line, say
 from sparsact.fit.options import OPTION_NAMES, OPTIONS
 
 
-@described(
+@with_help(
     target=option("COLUMN", "Column to learn; may be repeated.", "--target", "-t"),
     model=option(
         "|".join(OPTIONS["model"]),

@@ -14,7 +14,7 @@ import typer
 from sparsact import files
 from sparsact.cli.inspect_network import print_network, summarised
 from sparsact.cli.io import check_report
-from sparsact.cli.options import argument, described, option
+from sparsact.cli.options import argument, option, with_help
 from sparsact.cli.terminal import grid, shown, terminal
 from sparsact.fit.member_names import in_words
 from sparsact.fit.term import CONSTANT
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Described = tuple[dict[str, Any], Callable[[], None]]  # as JSON holds it, and a function that prints it
 
 
-@described(
+@with_help(
     model=argument("MODEL", "A model of sparsact fit, or a saved network."),
     top=option("N", "How many of the strongest effects, or columns, to show.", min=1),
     report=option("FILE", "Write an HTML report here (networks only)."),

@@ -8,11 +8,11 @@ import typer
 
 from sparsact import files
 from sparsact.cli.io import check_report
-from sparsact.cli.options import SHARED, described, option
+from sparsact.cli.options import SHARED, option, with_help
 from sparsact.cli.terminal import say
 
 
-@described(
+@with_help(
     model=SHARED["torch_model"], weights=SHARED["model_weights"], report=option("FILE", "Write an HTML report here.")
 )
 def measure(

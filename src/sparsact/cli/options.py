@@ -55,7 +55,7 @@ SHARED: Final[dict[str, str | ParameterInfo]] = {
 }
 
 
-def described(**own: str | ParameterInfo) -> Callable[[Command], Command]:
+def with_help(**own: str | ParameterInfo) -> Callable[[Command], Command]:
     """A decorator that gives the parameters of a command their help: its own, or the shared one of the name.
 
     A text alone is that of a flag, which is off by default.

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sparsact.cli.io import check_apart, check_writable
-from sparsact.cli.options import SHARED, described, option
+from sparsact.cli.options import SHARED, option, with_help
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@described(
+@with_help(
     model=SHARED["learned_model"],
     id_column=option(
         "COLUMN",

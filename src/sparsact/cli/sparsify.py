@@ -9,11 +9,11 @@ from pathlib import Path
 
 import typer
 
-from sparsact.cli.options import SHARED, described, option
+from sparsact.cli.options import SHARED, option, with_help
 from sparsact.cli.terminal import say
 
 
-@described(
+@with_help(
     model=SHARED["torch_model"],
     weights=SHARED["model_weights"],
     method=option("NAME", "auto, exact, certified or approximate."),

@@ -9,11 +9,11 @@ from typing import Any
 import typer
 
 from sparsact.cli.io import check_apart, check_writable, read_model
-from sparsact.cli.options import SHARED, argument, described, option
+from sparsact.cli.options import SHARED, argument, option, with_help
 from sparsact.cli.terminal import grid, say, shown, terminal
 
 
-@described(
+@with_help(
     model=SHARED["learned_model"],
     table=argument("TABLE", "Rows to choose from; by default all combinations of the values of the columns."),
     budget=option("N", "Number of rows; with --cost, their summed costs.", "--n", "--budget"),
