@@ -215,7 +215,7 @@ class ProcessCandidate(CandidateKind):
         ``warped`` some are of a monotone function of the target (:class:`WarpedProcess`): of its logarithm where it is
         positive and not nearly constant, and from 80 rows on of functions that an isotonic regression takes back.
         """
-        options, sample, most = run.options, run.sample, self.rows_for(run.facts.n)
+        options, sample, most = run.options, run.sample, self.rows_for(run.n)
         X, y, folds = sample.at_most(most)
         X, target = X.astype(bool), run.table.encoding.targets[0]  # bits, even where all are 1
         tasks = {kernel: (kernel, y) for kernel in self.kernels_for(*X.shape)}
