@@ -149,12 +149,9 @@ def refused_beyond(facts: Facts, name: str, most: int) -> str:
 
 
 class PosteriorDetails(Details):
-    """Effects have posterior intervals; there are no other facts."""
+    """Effects have posterior intervals, from the Gaussian process; there are no other facts."""
 
-    @property
-    def by_posterior(self) -> bool:
-        """Always: they come from the Gaussian process."""
-        return True
+    by_posterior = True
 
 
 @dataclass(frozen=True)
