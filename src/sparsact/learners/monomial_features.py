@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sparsact.hypercube import Subset
+from sparsact.learners.constraints import DOMAIN, SIZE
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.real_columns import monomials
 from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack, set_encoding, unpack
@@ -63,9 +62,9 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
     encoding_: Encoding | None = field(init=False)
     _max_memory: ClassVar[float | None] = None  # bytes; None for 80 % of what is free
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "domain": [StrOptions({"auto", "cube", "real"})],
-        "min_degree": [Interval(Integral, 0, None, closed="left")],
+        "degree": [SIZE],
+        "domain": DOMAIN,
+        "min_degree": [SIZE],
         "subsets": ["array-like", None],
     }
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.constraints import AUTO, COUNT, DOMAIN, POSITIVE, one_of
 from sparsact.learners.cube_gp.fisher_scoring import WARM_STEPS, more_probable, refined
 from sparsact.learners.cube_gp.fitted import FittedCubeGP
 from sparsact.learners.cube_gp.hyperparameters import (
@@ -157,13 +156,13 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
     _most_direct_rows = MOST_DIRECT_ROWS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [str, CubeKernel],
-        "noise_variance": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), None],
-        "n_hyperparameter_rows": [Interval(Integral, 1, None, closed="left")],
-        "max_inducing": [Interval(Integral, 1, None, closed="left")],
+        "noise_variance": [POSITIVE, AUTO],
+        "optimizer": [one_of("fmin_l_bfgs_b"), None],
+        "n_hyperparameter_rows": [COUNT],
+        "max_inducing": [COUNT],
         "refine": ["boolean"],
         "warm_start": ["boolean"],
-        "domain": [StrOptions({"auto", "cube", "real"})],
+        "domain": DOMAIN,
         "random_state": ["random_state"],
     }
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.learners.constraints import COUNT, DECAY, NONNEGATIVE, POSITIVE, one_of
 from sparsact.learners.dsm.features import NAMES, Bottom, SparseLayer, check_router, entropy, router_of, stream
 from sparsact.learners.dsm.fitted import FittedDSM, check_differences, check_size, units_of
 from sparsact.learners.dsm.training import RidgeStatistic, RMSProp, TopLayer, add_rows, features_by_rows
@@ -152,21 +151,21 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     random_state: int | np.random.RandomState | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_units": [Interval(Integral, 1, None, closed="left")],
-        "n_active": [Interval(Integral, 1, None, closed="left")],
-        "router": [StrOptions(set(NAMES)), Router],
-        "solver": [StrOptions({"ridge", "rmsprop"})],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "bottom": [StrOptions({"random", "pca"})],
-        "activation": [StrOptions({"identity", "relu"})],
+        "n_units": [COUNT],
+        "n_active": [COUNT],
+        "router": [one_of(*NAMES), Router],
+        "solver": [one_of("ridge", "rmsprop")],
+        "alpha": [NONNEGATIVE],
+        "bottom": [one_of("random", "pca")],
+        "activation": [one_of("identity", "relu")],
         "bias": ["boolean"],
         "absolute": ["boolean"],
         "fit_intercept": ["boolean"],
-        "epochs": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "rho": [Interval(Real, 0, 1, closed="left")],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "epochs": [COUNT],
+        "learning_rate": [POSITIVE],
+        "batch_size": [COUNT],
+        "rho": [DECAY],
+        "epsilon": [POSITIVE],
         "random_state": ["random_state"],
     }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -13,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.hypercube import n_subsets
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.constraints import AUTO, COUNT, DOMAIN, NONNEGATIVE, SIZE, one_of
 from sparsact.learners.latent.fitted import FittedLatent
 from sparsact.learners.latent.fitting import LatentFit, MeasuredRows, fitted_gp, fitted_polynomial
 from sparsact.learners.latent.measurement import STRAIGHT
@@ -151,13 +150,13 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     random_state: int | np.random.RandomState | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "latent": [StrOptions({"low-degree", "gp"})],
-        "degree": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "link": [StrOptions({"auto", *LINK_NAMES, *THERMODYNAMIC}), list, tuple],
-        "censoring": ["array-like", StrOptions({"auto"}), None],
-        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "domain": [StrOptions({"auto", "cube", "real"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "latent": [one_of("low-degree", "gp")],
+        "degree": [SIZE, AUTO],
+        "link": [one_of("auto", *LINK_NAMES, *THERMODYNAMIC), list, tuple],
+        "censoring": ["array-like", AUTO, None],
+        "alpha": [NONNEGATIVE, AUTO],
+        "domain": DOMAIN,
+        "max_iter": [COUNT],
         "random_state": ["random_state"],
     }
 

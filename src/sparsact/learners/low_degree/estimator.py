@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier.estimate import Estimate
 from sparsact.fourier.measure import DATA, Measure, checked_measure
 from sparsact.kernels.dispatch import threads
+from sparsact.learners.constraints import DOMAIN, N_JOBS, NONNEGATIVE, POSITIVE, SIZE, one_of
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
@@ -54,15 +53,15 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     verbose: int = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "solver": [StrOptions({"auto", *(name for name, solver in solvers().items() if solver.by_name)})],
+        "degree": [SIZE],
+        "alpha": [NONNEGATIVE],
+        "solver": [one_of("auto", *(name for name, solver in solvers().items() if solver.by_name))],
         "fit_intercept": ["boolean"],
-        "domain": [StrOptions({"auto", "cube", "real"})],
-        "min_degree": [Interval(Integral, 0, None, closed="left")],
+        "domain": DOMAIN,
+        "min_degree": [SIZE],
         "subsets": ["array-like", None],
-        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
+        "max_memory": [POSITIVE, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, fields
-from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.kernels.hashing import hash_generator
+from sparsact.learners.constraints import AUTO, COUNT, N_JOBS, NONNEGATIVE, POSITIVE, one_of, whole
 from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.fitted import FittedLSH
@@ -65,19 +64,19 @@ class LSHModel(FittedLSH):
     _limits: ClassVar[type[LSHConfig]] = LSHConfig
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_tables": [Interval(Integral, 1, None, closed="left")],
-        "n_hashes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "bucket_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "degree": [Interval(Integral, 0, 2, closed="both")],
-        "family": [StrOptions({"pca_grid", "euclidean", "hyperplane"})],
-        "fallback": [StrOptions({"coarse", "nearest", "mean", "nan", "raise"})],
+        "n_tables": [COUNT],
+        "n_hashes": [COUNT, AUTO],
+        "bucket_width": [POSITIVE, AUTO],
+        "degree": [whole(0, 2)],
+        "family": [one_of("pca_grid", "euclidean", "hyperplane")],
+        "fallback": [one_of("coarse", "nearest", "mean", "nan", "raise")],
         "random_state": ["random_state"],
-        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "directions": [StrOptions({"auto", "principal", "standard", "gradients"})],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
-        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-        "n_jobs": [Integral, None],
-        "extrapolate": [StrOptions({"clip", "linear", "nan"})],
+        "alpha": [NONNEGATIVE, AUTO],
+        "directions": [one_of("auto", "principal", "standard", "gradients")],
+        "min_count": [COUNT],
+        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "n_jobs": N_JOBS,
+        "extrapolate": [one_of("clip", "linear", "nan")],
     }
 
     def __sklearn_tags__(self) -> Any:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
+from sparsact.learners.constraints import AUTO, COUNT, one_of, whole
 from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
@@ -140,11 +139,11 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LSHModel._parameter_constraints,
-        "n_tables": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "degree": [Interval(Integral, 0, 2, closed="both"), StrOptions({"auto"})],
-        "n_stages": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "base": [StrOptions({"linear", "constant", "trees"})],
-        "columns": [StrOptions({"auto", "all"})],
+        "n_tables": [COUNT, AUTO],
+        "degree": [whole(0, 2), AUTO],
+        "n_stages": [COUNT, AUTO],
+        "base": [one_of("linear", "constant", "trees")],
+        "columns": [one_of("auto", "all")],
     }
 
     def partial_fit(

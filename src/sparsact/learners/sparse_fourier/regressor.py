@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast
 
@@ -12,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset, subsets_of
 from sparsact.kernels.dispatch import blas_threads, threads
+from sparsact.learners.constraints import DOMAIN, N_JOBS, SHARE, SIZE, whole
 from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.on_cube import LEARNED, OnCube
@@ -144,14 +143,14 @@ class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ig
 
     _LEARNED, _CONTENT = _LEARNED, "polynomial_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 1, LARGEST_DEGREE, closed="both")],
-        "significance": [Interval(Real, 0, 1, closed="neither")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+        "degree": [whole(1, LARGEST_DEGREE)],
+        "significance": [SHARE],
+        "validation_fraction": [SHARE, None],
         "certify": ["boolean"],
-        "max_terms": [Interval(Integral, 0, None, closed="left")],
-        "domain": [StrOptions({"auto", "cube", "real"})],
+        "max_terms": [SIZE],
+        "domain": DOMAIN,
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral, Real
 from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from sparsact.learners.constraints import AUTO, COUNT, DOMAIN, NONNEGATIVE, POSITIVE, SIZE
 from sparsact.learners.points import Encoding, kernel_dtype, pack, set_encoding, unpack
 from sparsact.learners.sparsely_activated.descent_search import Bounds
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
@@ -41,14 +40,14 @@ class SparselyActivatedModel(BaseEstimator):  # type: ignore[misc] # scikit-lear
 
     encoding_: Encoding | None = field(init=False)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_units": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_active": [Interval(Integral, 1, None, closed="left")],
-        "max_weight": [Interval(Real, 0, None, closed="neither"), None],
-        "max_bias": [Interval(Real, 0, None, closed="neither"), None],
-        "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "domain": [StrOptions({"auto", "cube", "real"})],
+        "n_units": [COUNT, AUTO],
+        "max_active": [COUNT],
+        "max_weight": [POSITIVE, None],
+        "max_bias": [POSITIVE, None],
+        "n_restarts": [SIZE],
+        "max_iter": [COUNT],
+        "tol": [NONNEGATIVE],
+        "domain": DOMAIN,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
