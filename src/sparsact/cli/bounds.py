@@ -13,6 +13,7 @@ import typer
 
 from sparsact.cli.options import argument, option, with_help
 from sparsact.cli.terminal import grid, terminal
+from sparsact.cli.vacuous import VACUOUS, is_vacuous, most_variance
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -144,8 +145,6 @@ def _derive(parameters: dict[str, float]) -> None:
 
 def _trivial(parameters: dict[str, float], variance: float | None) -> str | None:
     """A sentence if a constant errs no more than epsilon."""
-    from sparsact.cli.vacuous import most_variance
-
     epsilon, most = parameters["epsilon"], most_variance(parameters, variance)
     if epsilon < most:
         return None
@@ -157,7 +156,6 @@ def _trivial(parameters: dict[str, float], variance: float | None) -> str | None
 def _rows(parameters: dict[str, float], variance: float | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The bounds whose parameters are known; and of the others what they want, those that want least first."""
     from sparsact.bounds import BOUNDS
-    from sparsact.cli.vacuous import is_vacuous
 
     rows, wanting = [], []
     for entry in (entry for entry in BOUNDS if "complexity" not in entry.parameters):  # which is no number
@@ -201,8 +199,7 @@ def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], r
 
     import numpy as np
 
-    from sparsact.bounds import degree_for
-    from sparsact.bounds.degree import has_exact_spectrum
+    from sparsact.bounds.degree import degree_for, has_exact_spectrum
     from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_noise_sensitivity
 
     rng, rho = np.random.default_rng(random_state), parameters["rho"]
@@ -224,7 +221,6 @@ def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], r
 
 def _print(content: dict[str, Any]) -> None:
     from sparsact.bounds.registry import MEANING
-    from sparsact.cli.vacuous import MEANING as VACUOUS
 
     console, rows = terminal(), content["bounds"]
     console.print(", ".join(f"{name}={value:.6g}" for name, value in content["parameters"].items()))

@@ -13,16 +13,15 @@ import typer
 
 from sparsact import files
 from sparsact.cli.inspect_network import print_network, summarised
-from sparsact.cli.io import check_report
+from sparsact.cli.io import check_report, encoding_of, load_model, network_in
 from sparsact.cli.options import argument, option, with_help
 from sparsact.cli.terminal import grid, shown, terminal
 from sparsact.fit.member_names import in_words
-from sparsact.fit.term import CONSTANT
+from sparsact.fit.term import CONSTANT, Term
 
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.fit.candidates.network import Network
-    from sparsact.fit.term import Term
     from sparsact.learners.low_degree.estimator import LowDegree
     from sparsact.learners.lsh.estimator import LSHModel
 
@@ -79,8 +78,6 @@ def inspect_model(
 
     Example: sparsact inspect model.sparsact --top 10
     """
-    from sparsact.cli.io import encoding_of, load_model, network_in
-
     learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.name}")
     network = network_in(learned)
     if network is not None and not hasattr(learned, "table_encoding_"):
@@ -98,16 +95,14 @@ def inspect_model(
         return
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
+    from sparsact.fit import effects
+
     encoding = encoding_of(learned, model)
     changes: dict[str, list[dict[str, Any]]] = {}
     if contrast is not None:
-        from sparsact.fit.effects import contrast as contrast_of
-
-        changes = {"contrasts": contrast_of(learned, encoding, *contrast, reference)}
+        changes = {"contrasts": effects.contrast(learned, encoding, *contrast, reference)}
     elif reference is not None:
-        from sparsact.fit.effects import reference_effects
-
-        changes = {"reference_effects": reference_effects(learned, encoding, reference, top=top)}
+        changes = {"reference_effects": effects.reference_effects(learned, encoding, reference, top=top)}
     found, show = described(learned, encoding, top, measure)
     if as_json:
         names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
@@ -195,8 +190,6 @@ def _of_units(model: Network, encoding: Encoding, top: int) -> Described:
 
 def _of_tables(model: LSHModel, encoding: Encoding, top: int) -> Described:
     """The buckets of an LSH model, and the columns that they look at."""
-    import numpy as np
-
     from sparsact.fit.candidates.lsh_details import column_weights, layout_info
 
     names, targets = encoding.feature_names, list(encoding.target_names)

@@ -9,7 +9,7 @@ import typer
 from sparsact import files
 from sparsact.cli.io import check_report
 from sparsact.cli.options import SHARED, option, with_help
-from sparsact.cli.terminal import say
+from sparsact.cli.terminal import command_line, say
 
 
 @with_help(
@@ -45,7 +45,6 @@ def measure(
     with torch_threads(n_threads), errors_of_model():
         found = measured(loaded, batches_given(model, loaded, inputs, text, batch_size))
     if report is not None:
-        from sparsact.cli.terminal import command_line
         from sparsact.environment import versions
         from sparsact.reports.page import measurement_page
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sparsact.cli.io import check_apart, check_writable
+from sparsact.cli.io import PIPE, check_apart, check_writable, read_model, readable
 from sparsact.cli.options import SHARED, option, with_help
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ def predict(
 
     Example: sparsact predict model.sparsact new.csv --out predicted.csv
     """
-    from sparsact.cli.io import PIPE, read_model, readable
     from sparsact.cli.progress import bars
     from sparsact.datasets import encoded_table
     from sparsact.datasets.dialect import Dialect

@@ -43,9 +43,8 @@ def sparsify(
 
     Example: sparsact sparsify my_models:small --inputs tokens.npy --n-threads 1
     """
+    from sparsact import inference
     from sparsact.cli.torch_model import batches_given, errors_of_model, load_model, torch_threads
-    from sparsact.inference import plan_of
-    from sparsact.inference import sparsify as sparsified
     from sparsact.inference.comparison import speed
     from sparsact.inference.sparsifying import BATCHES
 
@@ -53,9 +52,9 @@ def sparsify(
     with torch_threads(n_threads):
         shown = list(islice(batches_given(model, loaded, inputs, text, batch_size), BATCHES))
         with errors_of_model():
-            sparse = sparsified(loaded, method, shown, time_limit=time_limit, density=density, error=error)
+            sparse = inference.sparsify(loaded, method, shown, time_limit=time_limit, density=density, error=error)
             found = speed(sparse, shown)
-    plan = plan_of(sparse)
+    plan = inference.plan_of(sparse)
     if as_json:
         typer.echo(json.dumps(plan.to_dict() | {"model": found.to_dict()}, allow_nan=False))
     else:

@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets import Encoding
-from sparsact.datasets.columns import Classes, LogReal, Real
+from sparsact.datasets.columns import Classes, Encoding, LogReal, Real
 from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.scores import Confusion, FoldScores
 from sparsact.fit.table_model import class_numbers
