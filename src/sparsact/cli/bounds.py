@@ -7,12 +7,13 @@ from math import isfinite, log2, log10, sqrt
 from pathlib import Path
 from sys import float_info
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from sparsact.cli.options import AsJson
+from sparsact.cli.options import argument, option, with_help
 from sparsact.cli.terminal import grid, terminal
+from sparsact.cli.vacuous import VACUOUS, is_vacuous, most_variance
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,29 +26,32 @@ _LOOKED_AT: Final = 1_000  # points, for more active units than are given
 _LONGEST: Final = 14_000  # bits of a number of at most 4,300 digits, which is Python's limit
 
 
+@with_help(
+    network=argument("[NETWORK]", "A saved network: its n, s, k, W, B and measured sensitivities."),
+    n=option("N", "Inputs.", "--n"),
+    s=option("N", "Units.", "--s"),
+    k=option("N", "Most active units.", "--k"),
+    W=option("X", "Scale of the weights (Definition 2).", "--W"),
+    B=option("X", "Scale of the thresholds (Definition 2).", "--B"),
+    epsilon=option("X", "Squared error."),
+    delta=option("X", "Probability of failure."),
+    rho=option("X", "Correlation of the noise."),
+    given=option("NAME=X", "Any other parameter or constant, such as m=1000; repeatable."),
+    random_state=option("N", "Seed of what is measured on random points."),
+)
 def bounds(
-    network: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[NETWORK]",
-            help="A saved network: its n, s, k, W, B and measured sensitivities.",
-            show_default=False,
-        ),
-    ] = None,
-    n: Annotated[int | None, typer.Option("--n", metavar="N", help="Inputs.")] = None,
-    s: Annotated[int | None, typer.Option("--s", metavar="N", help="Units.")] = None,
-    k: Annotated[int | None, typer.Option("--k", metavar="N", help="Most active units.")] = None,
-    W: Annotated[float | None, typer.Option("--W", metavar="X", help="Scale of the weights (Definition 2).")] = None,
-    B: Annotated[float | None, typer.Option("--B", metavar="X", help="Scale of the thresholds (Definition 2).")] = None,
-    epsilon: Annotated[float, typer.Option(metavar="X", help="Squared error.")] = 0.1,
-    delta: Annotated[float, typer.Option(metavar="X", help="Probability of failure.")] = 0.05,
-    rho: Annotated[float, typer.Option(metavar="X", help="Correlation of the noise.")] = 0.9,
-    given: Annotated[
-        list[str] | None,
-        typer.Option("--given", metavar="NAME=X", help="Any other parameter or constant, such as m=1000; repeatable."),
-    ] = None,
-    random_state: Annotated[int, typer.Option(metavar="N", help="Seed of what is measured on random points.")] = 0,
-    as_json: AsJson = False,
+    network: Path | None = None,
+    n: int | None = None,
+    s: int | None = None,
+    k: int | None = None,
+    W: float | None = None,
+    B: float | None = None,
+    epsilon: float = 0.1,
+    delta: float = 0.05,
+    rho: float = 0.9,
+    given: list[str] | None = None,
+    random_state: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Print every bound of the theory that the parameters suffice for, with its status.
 
@@ -141,8 +145,6 @@ def _derive(parameters: dict[str, float]) -> None:
 
 def _trivial(parameters: dict[str, float], variance: float | None) -> str | None:
     """A sentence if a constant errs no more than epsilon."""
-    from sparsact.cli.vacuous import most_variance
-
     epsilon, most = parameters["epsilon"], most_variance(parameters, variance)
     if epsilon < most:
         return None
@@ -154,7 +156,6 @@ def _trivial(parameters: dict[str, float], variance: float | None) -> str | None
 def _rows(parameters: dict[str, float], variance: float | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The bounds whose parameters are known; and of the others what they want, those that want least first."""
     from sparsact.bounds import BOUNDS
-    from sparsact.cli.vacuous import is_vacuous
 
     rows, wanting = [], []
     for entry in (entry for entry in BOUNDS if "complexity" not in entry.parameters):  # which is no number
@@ -198,8 +199,7 @@ def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], r
 
     import numpy as np
 
-    from sparsact.bounds import degree_for
-    from sparsact.bounds.degree import has_exact_spectrum
+    from sparsact.bounds.degree import degree_for, has_exact_spectrum
     from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_noise_sensitivity
 
     rng, rho = np.random.default_rng(random_state), parameters["rho"]
@@ -221,7 +221,6 @@ def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], r
 
 def _print(content: dict[str, Any]) -> None:
     from sparsact.bounds.registry import MEANING
-    from sparsact.cli.vacuous import MEANING as VACUOUS
 
     console, rows = terminal(), content["bounds"]
     console.print(", ".join(f"{name}={value:.6g}" for name, value in content["parameters"].items()))

@@ -9,40 +9,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import isqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sparsact.cli.options import AsJson
+from sparsact.cli.options import argument, option, with_help
 from sparsact.cli.terminal import say
 
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate
 
 
+@with_help(
+    network=argument("NETWORK", "A network or a stack that its save method has written."),
+    method=option("NAME", "auto, enumeration, orbits or milp; sampled goes with --samples."),
+    time_limit=option("SECONDS", "Time for the method milp."),
+    quadratic_lift="Only inputs that are the quadratic lift of a point.",
+    samples=option("N", "Draw N uniform inputs in place of a proof.", min=1),
+    at_most=option("K", "With --samples: bound how often more than K units are active."),
+    confidence=option("P", "With --samples: confidence of the bound."),
+    random_state=option("N", "Seed of the sample and of the search.", min=0),
+)
 def certify(
-    network: Annotated[
-        Path,
-        typer.Argument(
-            metavar="NETWORK", help="A network or a stack that its save method has written.", show_default=False
-        ),
-    ],
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, enumeration, orbits or milp; sampled goes with --samples.")
-    ] = "auto",
-    time_limit: Annotated[float, typer.Option(metavar="SECONDS", help="Time for the method milp.")] = 60.0,
-    quadratic_lift: Annotated[
-        bool, typer.Option("--quadratic-lift", help="Only inputs that are the quadratic lift of a point.")
-    ] = False,
-    samples: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Draw N uniform inputs in place of a proof.")
-    ] = None,
-    at_most: Annotated[
-        int | None, typer.Option(metavar="K", help="With --samples: bound how often more than K units are active.")
-    ] = None,
-    confidence: Annotated[float, typer.Option(metavar="P", help="With --samples: confidence of the bound.")] = 0.99,
-    random_state: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the sample and of the search.")] = 0,
-    as_json: AsJson = False,
+    network: Path,
+    method: str = "auto",
+    time_limit: float = 60.0,
+    quadratic_lift: bool = False,
+    samples: int | None = None,
+    at_most: int | None = None,
+    confidence: float = 0.99,
+    random_state: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Prove how many units of a network an input can switch on at most, and show an input that does.
 

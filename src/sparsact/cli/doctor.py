@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import typer
 
-from sparsact.cli.options import AsJson
+from sparsact.cli.options import with_help
 from sparsact.extras import install
 
 EXTRAS: Final = ("cli", "table", "report", "torch", "hf", "dask", "gpu")
@@ -20,7 +20,8 @@ VARIABLES: Final = (
 )
 
 
-def doctor(as_json: AsJson = False) -> None:
+@with_help()
+def doctor(as_json: bool = False) -> None:
     """Show the versions, kernels, threads, memory and optional packages that sparsact finds here.
 
     The first thing to look at when something is slow or missing, and what a report of a bug should hold.

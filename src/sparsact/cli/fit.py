@@ -5,172 +5,132 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from typer import Option
 
 from sparsact.cli.io import PIPE, check_apart, check_report, check_writable, readable
-from sparsact.cli.options import AsJson, Decimal, Separator, ShowProgress, Tables
+from sparsact.cli.options import option, with_help
 from sparsact.cli.terminal import command_line, say
 from sparsact.fit.options import OPTION_NAMES, OPTIONS
 
 
+@with_help(
+    target=option("COLUMN", "Column to learn; may be repeated.", "--target", "-t"),
+    model=option(
+        "|".join(OPTIONS["model"]),
+        "'low-degree': a polynomial of all products of few columns; 'sparse': of the significant ones; "
+        "'gp': a Gaussian process with interactions of all sizes; 'letters': Gaussian processes and networks on "
+        "sites with letters, such as amino acids, or categories; 'latent': a measurement model, of bits behind a "
+        "floor, a ceiling or a curve; 'lsh': local polynomials in the buckets of hash tables; 'network': a ReLU "
+        "network in which each row switches on few units; 'ensemble': a weighted mean of models of bits and of "
+        "boosted trees; 'auto': whichever does best on held-out rows (polynomials of few terms, Gaussian "
+        "processes for up to 64 bits, ensembles for up to 20, models of letters for sites of more than two, "
+        "measurement models where rows are pinned at the lowest or highest target, its logarithm fits better, "
+        "sites are more than 20, or --link or --censor select one, hash tables for numbers only, networks for "
+        "1,000 to 100,000 rows, after a quick look).",
+    ),
+    degree=option("auto|N", "Of a polynomial: largest size of an interaction, or 'auto' to cross-validate."),
+    alpha=option("auto|NUMBER", "Of a polynomial: ridge penalty, or 'auto' to cross-validate."),
+    lasso="Of a polynomial: choose terms by the lasso; --alpha is then its penalty.",
+    columns=option(
+        "COLUMN",
+        "Learn from these columns only: a name, a list a,b or a pattern 's*'; may be repeated. Columns named in full "
+        "are never left out as identifiers, counts, errors, plates or splits.",
+    ),
+    ignore=option("COLUMN", "Leave these columns out, spelled in the same ways; may be repeated."),
+    domain=option(
+        "|".join(OPTIONS["domain"]),
+        "What becomes of columns of numbers. 'auto': standardised; 'real': as they are; 'cube': refused, so that every "
+        "column is bits.",
+    ),
+    task=option("|".join(OPTIONS["task"]), "'auto': classes where the target is text or true/false."),
+    strict="Refuse the table where columns would be left out: identifiers (texts nearly all different, row numbers), "
+    "columns that repeat others, and columns that look like counts, errors, plates or splits.",
+    wild_type=option(
+        "SEQUENCE|ROW|most-frequent",
+        "The wild type, from which effects are counted, as mutations such as E104K: its letters, the number or the "
+        "name of its row, or the most frequent letters. Its values of columns of two are 0.",
+    ),
+    groups=option("COLUMN", "Keep rows of equal value here, such as a plate, in one fold."),
+    weights=option(
+        "COLUMN", "Precision of each row, such as a count: weight 2 has half of the variance, 0 leaves a row out."
+    ),
+    sigma=option(
+        "COLUMN",
+        "In place of --weights: standard deviation of each row; 0 counts as the lower quartile of the others.",
+    ),
+    variance=option("COLUMN", "In place of --sigma: variance of each row."),
+    split=option(
+        "COLUMN",
+        "Score rows of test (or held-out; without them of validation, valid, val or dev), and learn from the others. "
+        "Or 0, 1, 2: training, validation, test; 0, 1: training, test, the opposite in a column whose name says train.",
+    ),
+    drop_missing="Leave out rows in which a value is missing, with a note.",
+    log_target="Learn the logarithm of the target; predictions are brought back.",
+    test=option("FILE", "Score the model on this table too, which no choice has seen."),
+    link=option(
+        "|".join(OPTIONS["link"]),
+        "Of a measurement model: the curve from the latent to the target; 'monotone' is learned.",
+    ),
+    censor=option(
+        "auto|none|LOWER,UPPER",
+        "Of a measurement model: the bounds at which targets are pinned, such as '7,' for a floor. 'auto': the lowest "
+        "and the highest target, if many rows are there.",
+    ),
+    folds=option("N", "Folds of cross-validation."),
+    report=option("FILE", "Write an HTML report to this file."),
+    out=option("FILE", "Write the model to this file."),
+    random_state=option("N", "Seed of folds and hash functions."),
+    resume=option(
+        "FILE",
+        "Go on from this statistic file if it is there; keep it up to date while at work, and remove it when the fit "
+        "is done. It serves the same files and options only.",
+    ),
+    keep_every=option("SECONDS", "How often the file of --resume is written.", min=0),
+    cluster=option(
+        "local:N|tcp://HOST:PORT",
+        "Let the workers of a Dask cluster sum up the files, one each at a time: N processes started here, or the "
+        "workers of a running scheduler. The model is the same (extra `dask`).",
+    ),
+    quiet=Option("--quiet", "-q", help="Print nothing."),
+)
 def fit(
     context: typer.Context,
-    tables: Tables,
-    target: Annotated[
-        list[str], typer.Option("--target", "-t", metavar="COLUMN", help="Column to learn; may be repeated.")
-    ],
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(OPTIONS["model"]),
-            help="'low-degree': a polynomial of all products of few columns; 'sparse': of the significant ones; "
-            "'gp': a Gaussian process with interactions of all sizes; 'letters': Gaussian processes and networks on "
-            "sites with letters, such as amino acids, or categories; 'latent': a measurement model, of bits behind a "
-            "floor, a ceiling or a curve; 'lsh': local polynomials in the buckets of hash tables; 'network': a ReLU "
-            "network in which each row switches on few units; 'ensemble': a weighted mean of models of bits and of "
-            "boosted trees; 'auto': whichever does best on held-out rows (polynomials of few terms, Gaussian "
-            "processes for up to 64 bits, ensembles for up to 20, models of letters for sites of more than two, "
-            "measurement models where rows are pinned at the lowest or highest target, its logarithm fits better, "
-            "sites are more than 20, or --link or --censor select one, hash tables for numbers only, networks for "
-            "1,000 to 100,000 rows, after a quick look).",
-        ),
-    ] = "auto",
-    degree: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|N", help="Of a polynomial: largest size of an interaction, or 'auto' to cross-validate."
-        ),
-    ] = "auto",
-    alpha: Annotated[
-        str, typer.Option(metavar="auto|NUMBER", help="Of a polynomial: ridge penalty, or 'auto' to cross-validate.")
-    ] = "auto",
-    lasso: Annotated[
-        bool, typer.Option("--lasso", help="Of a polynomial: choose terms by the lasso; --alpha is then its penalty.")
-    ] = False,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Learn from these columns only: a name, a list a,b or a pattern 's*'; may be repeated. Columns named "
-            "in full are never left out as identifiers, counts, errors, plates or splits.",
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Leave these columns out, spelled in the same ways; may be repeated."),
-    ] = None,
-    domain: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(OPTIONS["domain"]),
-            help="What becomes of columns of numbers. 'auto': standardised; 'real': as they are; 'cube': refused, so "
-            "that every column is bits.",
-        ),
-    ] = "auto",
-    task: Annotated[
-        str,
-        typer.Option(metavar="|".join(OPTIONS["task"]), help="'auto': classes where the target is text or true/false."),
-    ] = "auto",
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Refuse the table where columns would be left out: identifiers (texts nearly all different, row "
-            "numbers), columns that repeat others, and columns that look like counts, errors, plates or splits.",
-        ),
-    ] = False,
-    wild_type: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SEQUENCE|ROW|most-frequent",
-            help="The wild type, from which effects are counted, as mutations such as E104K: its letters, the number "
-            "or the name of its row, or the most frequent letters. Its values of columns of two are 0.",
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Keep rows of equal value here, such as a plate, in one fold."),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Precision of each row, such as a count: weight 2 has half of the variance, 0 leaves a row out.",
-        ),
-    ] = None,
-    sigma: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="In place of --weights: standard deviation of each row; 0 counts as the lower quartile of the others.",
-        ),
-    ] = None,
-    variance: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="In place of --sigma: variance of each row.")
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Score rows of test (or held-out; without them of validation, valid, val or dev), and learn from the "
-            "others. Or 0, 1, 2: training, validation, test; 0, 1: training, test, the opposite in a column whose "
-            "name says train.",
-        ),
-    ] = None,
-    drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out rows in which a value is missing, with a note.")
-    ] = False,
-    log_target: Annotated[
-        bool, typer.Option("--log-target", help="Learn the logarithm of the target; predictions are brought back.")
-    ] = False,
-    test: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Score the model on this table too, which no choice has seen.")
-    ] = None,
-    link: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(OPTIONS["link"]),
-            help="Of a measurement model: the curve from the latent to the target; 'monotone' is learned.",
-        ),
-    ] = "identity",
-    censor: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|none|LOWER,UPPER",
-            help="Of a measurement model: the bounds at which targets are pinned, such as '7,' for a floor. 'auto': "
-            "the lowest and the highest target, if many rows are there.",
-        ),
-    ] = "auto",
-    separator: Separator = "auto",
-    decimal: Decimal = "auto",
-    folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
-    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
-    random_state: Annotated[int, typer.Option(metavar="N", help="Seed of folds and hash functions.")] = 0,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Go on from this statistic file if it is there; keep it up to date while at work, and remove it when "
-            "the fit is done. It serves the same files and options only.",
-        ),
-    ] = None,
-    keep_every: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="How often the file of --resume is written.")
-    ] = 60.0,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="local:N|tcp://HOST:PORT",
-            help="Let the workers of a Dask cluster sum up the files, one each at a time: N processes started here, or "
-            "the workers of a running scheduler. The model is the same (extra `dask`).",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
-    progress: ShowProgress = None,
+    tables: list[str],
+    target: list[str],
+    model: str = "auto",
+    degree: str = "auto",
+    alpha: str = "auto",
+    lasso: bool = False,
+    columns: list[str] | None = None,
+    ignore: list[str] | None = None,
+    domain: str = "auto",
+    task: str = "auto",
+    strict: bool = False,
+    wild_type: str | None = None,
+    groups: str | None = None,
+    weights: str | None = None,
+    sigma: str | None = None,
+    variance: str | None = None,
+    split: str | None = None,
+    drop_missing: bool = False,
+    log_target: bool = False,
+    test: Path | None = None,
+    link: str = "identity",
+    censor: str = "auto",
+    separator: str = "auto",
+    decimal: str = "auto",
+    folds: int = 5,
+    report: Path | None = None,
+    out: Path | None = None,
+    random_state: int = 0,
+    resume: Path | None = None,
+    keep_every: float = 60.0,
+    cluster: str | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+    progress: bool | None = None,
 ) -> None:
     """Learn a target from columns of bits or numbers, and report how well it predicts and what drives the target.
 

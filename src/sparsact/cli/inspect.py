@@ -6,72 +6,61 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 
 from sparsact import files
 from sparsact.cli.inspect_network import print_network, summarised
-from sparsact.cli.io import check_report
-from sparsact.cli.options import AsJson
+from sparsact.cli.io import check_report, encoding_of, load_model, network_in
+from sparsact.cli.options import argument, option, with_help
 from sparsact.cli.terminal import grid, shown, terminal
 from sparsact.fit.member_names import in_words
-from sparsact.fit.term import CONSTANT
+from sparsact.fit.term import CONSTANT, Term
 
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.fit.candidates.network import Network
-    from sparsact.fit.term import Term
     from sparsact.learners.low_degree.estimator import LowDegree
     from sparsact.learners.lsh.estimator import LSHModel
 
 Described = tuple[dict[str, Any], Callable[[], None]]  # as JSON holds it, and a function that prints it
 
 
+@with_help(
+    model=argument("MODEL", "A model of sparsact fit, or a saved network."),
+    top=option("N", "How many of the strongest effects, or columns, to show.", min=1),
+    report=option("FILE", "Write an HTML report here (networks only)."),
+    reference=option(
+        "'A=1,B=0'|SEQUENCE|A12V:G45D|TABLE",
+        "Also show what changes from this row do: what is not named is as in the wild type of the fit, or has the most "
+        "frequent letter; bits are 0. Or from the first row of a table.",
+    ),
+    contrast=option(
+        "A B",
+        "Show how much higher the prediction is with A than with B instead: mutations, sequences, or values such as "
+        "'A=1', in the background that --reference names.",
+    ),
+    measure=option(
+        "uniform|data",
+        "Of a polynomial: variances by degree and by column over all combinations equally often, or with the values of "
+        "each column as frequent as in its rows, independent of each other.",
+    ),
+    time_limit=option("SECONDS", "Time for the certificate of a network.", min=0),
+    random_state=option("N", "Seed of what is estimated by sampling.", min=0),
+)
 def inspect_model(
     context: typer.Context,
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", help="A model of sparsact fit, or a saved network.", show_default=False),
-    ],
-    top: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many of the strongest effects, or columns, to show.")
-    ] = 20,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an HTML report here (networks only).", show_default=False)
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            metavar="'A=1,B=0'|SEQUENCE|A12V:G45D|TABLE",
-            help="Also show what changes from this row do: what is not named is as in the wild type of the fit, or has "
-            "the most frequent letter; bits are 0. Or from the first row of a table.",
-            show_default=False,
-        ),
-    ] = None,
-    contrast: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            metavar="A B",
-            help="Show how much higher the prediction is with A than with B instead: mutations, sequences, or values "
-            "such as 'A=1', in the background that --reference names.",
-            show_default=False,
-        ),
-    ] = None,
-    measure: Annotated[
-        str,
-        typer.Option(
-            metavar="uniform|data",
-            help="Of a polynomial: variances by degree and by column over all combinations equally often, or with the "
-            "values of each column as frequent as in its rows, independent of each other.",
-        ),
-    ] = "uniform",
-    time_limit: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="Time for the certificate of a network.")
-    ] = 20.0,
-    random_state: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of what is estimated by sampling.")] = 0,
-    as_json: AsJson = False,
+    model: Path,
+    top: int = 20,
+    report: Path | None = None,
+    reference: str | None = None,
+    contrast: tuple[str, str] | None = None,
+    measure: str = "uniform",
+    time_limit: float = 20.0,
+    random_state: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Show what a model consists of.
 
@@ -89,8 +78,6 @@ def inspect_model(
 
     Example: sparsact inspect model.sparsact --top 10
     """
-    from sparsact.cli.io import encoding_of, load_model, network_in
-
     learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.name}")
     network = network_in(learned)
     if network is not None and not hasattr(learned, "table_encoding_"):
@@ -108,16 +95,14 @@ def inspect_model(
         return
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
+    from sparsact.fit import effects
+
     encoding = encoding_of(learned, model)
     changes: dict[str, list[dict[str, Any]]] = {}
     if contrast is not None:
-        from sparsact.fit.effects import contrast as contrast_of
-
-        changes = {"contrasts": contrast_of(learned, encoding, *contrast, reference)}
+        changes = {"contrasts": effects.contrast(learned, encoding, *contrast, reference)}
     elif reference is not None:
-        from sparsact.fit.effects import reference_effects
-
-        changes = {"reference_effects": reference_effects(learned, encoding, reference, top=top)}
+        changes = {"reference_effects": effects.reference_effects(learned, encoding, reference, top=top)}
     found, show = described(learned, encoding, top, measure)
     if as_json:
         names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
@@ -205,8 +190,6 @@ def _of_units(model: Network, encoding: Encoding, top: int) -> Described:
 
 def _of_tables(model: LSHModel, encoding: Encoding, top: int) -> Described:
     """The buckets of an LSH model, and the columns that they look at."""
-    import numpy as np
-
     from sparsact.fit.candidates.lsh_details import column_weights, layout_info
 
     names, targets = encoding.feature_names, list(encoding.target_names)

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from sparsact import files
 from sparsact.cli.io import check_report
-from sparsact.cli.options import Arguments, AsJson, BatchSize, Inputs, Text, TorchModel, TorchThreads, Weights
-from sparsact.cli.terminal import say
+from sparsact.cli.options import SHARED, option, with_help
+from sparsact.cli.terminal import command_line, say
 
 
+@with_help(
+    model=SHARED["torch_model"], weights=SHARED["model_weights"], report=option("FILE", "Write an HTML report here.")
+)
 def measure(
     context: typer.Context,
-    model: TorchModel,
-    inputs: Inputs = None,
-    text: Text = None,
-    weights: Weights = None,
-    arguments: Arguments = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an HTML report here.", show_default=False)
-    ] = None,
-    as_json: AsJson = False,
-    batch_size: BatchSize = 32,
-    n_threads: TorchThreads = None,
+    model: str,
+    inputs: Path | None = None,
+    text: Path | None = None,
+    weights: Path | None = None,
+    arguments: str | None = None,
+    report: Path | None = None,
+    as_json: bool = False,
+    batch_size: int = 32,
+    n_threads: int | None = None,
 ) -> None:
     """Measure how many units of each feed-forward block of a PyTorch model are active.
 
@@ -45,7 +45,6 @@ def measure(
     with torch_threads(n_threads), errors_of_model():
         found = measured(loaded, batches_given(model, loaded, inputs, text, batch_size))
     if report is not None:
-        from sparsact.cli.terminal import command_line
         from sparsact.environment import versions
         from sparsact.reports.page import measurement_page
 

@@ -1,61 +1,74 @@
-"""Arguments and options that several commands take."""
+"""The help of commands' parameters: a decorator that gives it, and the texts that several commands share."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Final
+from collections.abc import Callable
+from inspect import signature
+from typing import Annotated, Any, Final, TypeVar
 
-import typer
+from typer import Argument, Option
+from typer.models import ParameterInfo
 
-
-def file_option(text: str) -> typer.models.OptionInfo:
-    """An option that takes a file, and by default none."""
-    option: typer.models.OptionInfo = typer.Option(metavar="FILE", help=text, show_default=False)
-    return option
+Command = TypeVar("Command", bound=Callable[..., None])
 
 
-Tables = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="TABLE...",
-        help="A .csv, .tsv (also .gz), .parquet (or .pq), .feather, .arrow or .npz file; several, or a quoted pattern "
+def option(metavar: str, text: str, *names: str, **limits: Any) -> ParameterInfo:
+    """An option with a value, by default named as its parameter."""
+    found: ParameterInfo = Option(*names, metavar=metavar, help=text, **limits)
+    return found
+
+
+def argument(metavar: str, text: str) -> ParameterInfo:
+    """A word that stands in its place; it shows no default, which is none."""
+    found: ParameterInfo = Argument(metavar=metavar, help=text, show_default=False)
+    return found
+
+
+SHARED: Final[dict[str, str | ParameterInfo]] = {
+    "tables": argument(
+        "TABLE...",
+        "A .csv, .tsv (also .gz), .parquet (or .pq), .feather, .arrow or .npz file; several, or a quoted pattern "
         "such as 'parts/*.parquet', are one table, in the natural order of their names. '-' is a CSV table on stdin, "
         "copied to a temporary file while the command runs.",
-        show_default=False,
     ),
-]
-Separator = Annotated[
-    str, typer.Option(metavar="auto|CHARACTER", help="Of text files: what separates columns, such as ';'.")
-]
-Decimal = Annotated[str, typer.Option(metavar="auto|.|,", help="Of text files: the mark of decimals.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-ShowProgress = Annotated[
-    bool | None, typer.Option("--progress/--no-progress", help="Show progress; by default on a terminal.")
-]
-
-# ---- of PyTorch models ----
-
-TorchModel = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="package.module:callable, which returns a torch.nn.Module (importing the module runs its code), or a "
-        "folder of a Hugging Face model: config.json and *.safetensors.",
-        show_default=False,
+    "learned_model": argument("MODEL", "A model that sparsact fit has written."),
+    "separator": option("auto|CHARACTER", "Of text files: what separates columns, such as ';'."),
+    "decimal": option("auto|.|,", "Of text files: the mark of decimals."),
+    "as_json": Option("--json", help="Print one JSON object and nothing else."),
+    "progress": Option("--progress/--no-progress", help="Show progress; by default on a terminal."),
+    # ---- of PyTorch models ----
+    "torch_model": argument(
+        "MODEL",
+        "package.module:callable, which returns a torch.nn.Module (importing the module runs its code), or a folder of "
+        "a Hugging Face model: config.json and *.safetensors.",
     ),
-]
-INPUTS_HELP: Final = (
-    "An array in .npy (integers are tokens), or .safetensors whose tensors are keyword arguments. The first axis "
-    "counts inputs."
-)
-Inputs = Annotated[Path | None, file_option(INPUTS_HELP)]
-Text = Annotated[Path | None, file_option("In place of --inputs: a text, for a folder with a tokenizer.")]
-Weights = Annotated[Path | None, file_option("Weights for the model, in safetensors.")]
-Arguments = Annotated[
-    str | None, typer.Option(metavar="JSON", help="Keyword arguments of the callable.", show_default=False)
-]
-BatchSize = Annotated[int, typer.Option(min=1, metavar="N", help="Inputs that the model gets at once.")]
-TorchThreads = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Threads of torch; its own choice if not given.", show_default=False),
-]
+    "inputs": option(
+        "FILE",
+        "An array in .npy (integers are tokens), or .safetensors whose tensors are keyword arguments. The first axis "
+        "counts inputs.",
+    ),
+    "text": option("FILE", "In place of --inputs: a text, for a folder with a tokenizer."),
+    "model_weights": option("FILE", "Weights for the model, in safetensors.", "--weights"),
+    "arguments": option("JSON", "Keyword arguments of the callable."),
+    "batch_size": option("N", "Inputs that the model gets at once.", min=1),
+    "n_threads": option("N", "Threads of torch; its own choice if not given.", min=1),
+}
+
+
+def with_help(**own: str | ParameterInfo) -> Callable[[Command], Command]:
+    """A decorator that gives the parameters of a command their help: its own, or the shared one of the name.
+
+    A text alone is that of a flag, which is off by default.
+    """
+
+    def decorated(command: Command) -> Command:
+        plain, parameters = signature(command, eval_str=True), []
+        for one in plain.parameters.values():
+            info = (SHARED | own).get(one.name)
+            if isinstance(info, str):
+                info = Option(f"--{one.name.replace('_', '-')}", help=info)
+            parameters.append(one if info is None else one.replace(annotation=Annotated[one.annotation, info]))
+        command.__signature__ = plain.replace(parameters=parameters)  # type: ignore[attr-defined] # typer reads it
+        return command
+
+    return decorated

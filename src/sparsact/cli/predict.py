@@ -5,44 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sparsact.cli.io import check_apart, check_writable
-from sparsact.cli.options import Decimal, Separator, ShowProgress, Tables
+from sparsact.cli.io import PIPE, check_apart, check_writable, read_model, readable
+from sparsact.cli.options import SHARED, option, with_help
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@with_help(
+    model=SHARED["learned_model"],
+    id_column=option(
+        "COLUMN",
+        "Column that names the rows, by default the first that the model does not use; sequences are kept.",
+        "--id",
+    ),
+    confidence=option("P", "Probability with which a new measurement lies in its interval."),
+    out=option("FILE", "A .csv, .parquet, .feather or .arrow file; '-', and by default, CSV on stdout."),
+)
 def predict(
     context: typer.Context,
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
-    ],
-    tables: Tables,
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="Column that names the rows, by default the first that the model does not use; sequences are kept.",
-            show_default=False,
-        ),
-    ] = None,
-    confidence: Annotated[
-        float, typer.Option(metavar="P", help="Probability with which a new measurement lies in its interval.")
-    ] = 0.95,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A .csv, .parquet, .feather or .arrow file; '-', and by default, CSV on stdout."
-        ),
-    ] = None,
-    separator: Separator = "auto",
-    decimal: Decimal = "auto",
-    progress: ShowProgress = None,
+    model: Path,
+    tables: list[str],
+    id_column: str | None = None,
+    confidence: float = 0.95,
+    out: Path | None = None,
+    separator: str = "auto",
+    decimal: str = "auto",
+    progress: bool | None = None,
 ) -> None:
     """Predict the target for every row of a table, in the order of the rows.
 
@@ -56,7 +49,6 @@ def predict(
 
     Example: sparsact predict model.sparsact new.csv --out predicted.csv
     """
-    from sparsact.cli.io import PIPE, read_model, readable
     from sparsact.cli.progress import bars
     from sparsact.datasets import encoded_table
     from sparsact.datasets.dialect import Dialect

@@ -5,43 +5,35 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import islice
-from typing import Annotated
+from pathlib import Path
 
 import typer
 
-from sparsact.cli.options import Arguments, AsJson, BatchSize, Inputs, Text, TorchModel, TorchThreads, Weights
+from sparsact.cli.options import SHARED, option, with_help
 from sparsact.cli.terminal import say
 
 
+@with_help(
+    model=SHARED["torch_model"],
+    weights=SHARED["model_weights"],
+    method=option("NAME", "auto, exact, certified or approximate."),
+    density=option("SHARE", "With approximate: the largest share of units that is kept."),
+    error=option("SHARE", "With approximate: the largest error of a block's output, as a share of its size."),
+    time_limit=option("SECONDS", "That the timing of auto may take.", min=0),
+)
 def sparsify(
-    model: TorchModel,
-    inputs: Inputs = None,
-    text: Text = None,
-    weights: Weights = None,
-    arguments: Arguments = None,
-    method: Annotated[str, typer.Option(metavar="NAME", help="auto, exact, certified or approximate.")] = "auto",
-    density: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="With approximate: the largest share of units that is kept.",
-            show_default=False,
-        ),
-    ] = None,
-    error: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="With approximate: the largest error of a block's output, as a share of its size.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: AsJson = False,
-    batch_size: BatchSize = 1,
-    time_limit: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="That the timing of auto may take.")
-    ] = 20.0,
-    n_threads: TorchThreads = None,
+    model: str,
+    inputs: Path | None = None,
+    text: Path | None = None,
+    weights: Path | None = None,
+    arguments: str | None = None,
+    method: str = "auto",
+    density: float | None = None,
+    error: float | None = None,
+    as_json: bool = False,
+    batch_size: int = 1,
+    time_limit: float = 20.0,
+    n_threads: int | None = None,
 ) -> None:
     """Time what a PyTorch model gains by computing only the units that are on, block by block and end to end.
 
@@ -51,9 +43,8 @@ def sparsify(
 
     Example: sparsact sparsify my_models:small --inputs tokens.npy --n-threads 1
     """
+    from sparsact import inference
     from sparsact.cli.torch_model import batches_given, errors_of_model, load_model, torch_threads
-    from sparsact.inference import plan_of
-    from sparsact.inference import sparsify as sparsified
     from sparsact.inference.comparison import speed
     from sparsact.inference.sparsifying import BATCHES
 
@@ -61,9 +52,9 @@ def sparsify(
     with torch_threads(n_threads):
         shown = list(islice(batches_given(model, loaded, inputs, text, batch_size), BATCHES))
         with errors_of_model():
-            sparse = sparsified(loaded, method, shown, time_limit=time_limit, density=density, error=error)
+            sparse = inference.sparsify(loaded, method, shown, time_limit=time_limit, density=density, error=error)
             found = speed(sparse, shown)
-    plan = plan_of(sparse)
+    plan = inference.plan_of(sparse)
     if as_json:
         typer.echo(json.dumps(plan.to_dict() | {"model": found.to_dict()}, allow_nan=False))
     else:

@@ -4,59 +4,47 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from sparsact.cli.io import check_apart, check_writable, read_model
-from sparsact.cli.options import AsJson
+from sparsact.cli.options import SHARED, argument, option, with_help
 from sparsact.cli.terminal import grid, say, shown, terminal
 
 
+@with_help(
+    model=SHARED["learned_model"],
+    table=argument("TABLE", "Rows to choose from; by default all combinations of the values of the columns."),
+    budget=option("N", "Number of rows; with --cost, their summed costs.", "--n", "--budget"),
+    goal=option(
+        "effects|variance|maximum|minimum",
+        "'effects': know effects of one and two columns, or of --effect; 'variance': predict; 'maximum' and 'minimum': "
+        "find the best row.",
+    ),
+    effect=option("COLUMN[,COLUMN...]", "Of goal effects: a set of columns; may be repeated."),
+    cost=option("COLUMN", "Column of TABLE with what each row costs."),
+    measured=option(
+        "FILE",
+        "Rows measured so far, with the target: a Gaussian process is fitted to them. Models that are none (all but gp "
+        "and letters) need it.",
+    ),
+    repeat="Allow rows that were measured already.",
+    out=option("FILE", "Write the rows to this .csv file."),
+    random_state=option("N", "Seed of samples of candidates."),
+)
 def suggest(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
-    ],
-    table: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="TABLE",
-            help="Rows to choose from; by default all combinations of the values of the columns.",
-            show_default=False,
-        ),
-    ] = None,
-    budget: Annotated[
-        float, typer.Option("--n", "--budget", metavar="N", help="Number of rows; with --cost, their summed costs.")
-    ] = 20,
-    goal: Annotated[
-        str,
-        typer.Option(
-            metavar="effects|variance|maximum|minimum",
-            help="'effects': know effects of one and two columns, or of --effect; 'variance': predict; 'maximum' and "
-            "'minimum': find the best row.",
-        ),
-    ] = "effects",
-    effect: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN[,COLUMN...]", help="Of goal effects: a set of columns; may be repeated."),
-    ] = None,
-    cost: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of TABLE with what each row costs.")
-    ] = None,
-    measured: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Rows measured so far, with the target: a Gaussian process is fitted to them. Models that are none "
-            "(all but gp and letters) need it.",
-        ),
-    ] = None,
-    repeat: Annotated[bool, typer.Option("--repeat", help="Allow rows that were measured already.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the rows to this .csv file.", show_default=False)
-    ] = None,
-    random_state: Annotated[int, typer.Option(metavar="N", help="Seed of samples of candidates.")] = 0,
-    as_json: AsJson = False,
+    model: Path,
+    table: Path | None = None,
+    budget: float = 20,
+    goal: str = "effects",
+    effect: list[str] | None = None,
+    cost: str | None = None,
+    measured: str | None = None,
+    repeat: bool = False,
+    out: Path | None = None,
+    random_state: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Suggest the rows to measure next: those that tell most about effects, predictions or the best row.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from sparsact.bounds import BoundInfo
 
-MEANING: Final = (
+VACUOUS: Final = (
     "vacuous: known without the bound: a degree of n, rows that hold all inputs or nearly all, what C or the variance "
     "allows anyway, or that something is at least 1"
 )

@@ -36,7 +36,7 @@ def has_letters(encoding: Encoding) -> bool:
     return not encoding.real and any(len(letters) > 2 for _, letters in encoding.sites)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Facts:
     """What decides which kinds of model a table allows."""
 
@@ -89,10 +89,9 @@ class Fit:
 
 
 @dataclass
-class FitRun:
+class FitRun(Facts):
     """Data that models are fitted to, and the models fitted so far; ``kinds`` lists all that will be."""
 
-    facts: Facts
     stages: Stages
     checkpoint: Checkpoint
     sums: FoldSums
@@ -114,16 +113,6 @@ class FitRun:
         for each, low, values in zip(self.table.encoding.targets, np.atleast_1d(self.sums.low), y.T, strict=True):
             found.append(gain_of_logarithm(X, values, folds) if type(each) is Real and low > 0 else 0.0)
         return tuple(found)
-
-    @property
-    def table(self) -> Table:
-        """The encoded table."""
-        return self.facts.table
-
-    @property
-    def options(self) -> FitOptions:
-        """What the user requested."""
-        return self.facts.options
 
     @property
     def parts(self) -> FitParts:

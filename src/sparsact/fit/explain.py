@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets import Encoding
-from sparsact.datasets.columns import Classes, LogReal, Real
+from sparsact.datasets.columns import Classes, Encoding, LogReal, Real
 from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.scores import Confusion, FoldScores
 from sparsact.fit.table_model import class_numbers
@@ -244,18 +243,26 @@ def explained(
     targets: Sequence[TargetResult], model: LowDegree, encoding: Encoding, points: NDArray[Any]
 ) -> tuple[TargetResult, ...]:
     """The targets with the terms of a polynomial; of columns of bits also with influences of the columns."""
-    names = encoding.feature_names
-    by_column = None if model.domain_ == "real" else influences(model, points)
-    whole_cube = covers_cube(model)
+    if covers_cube(model):
+        targets = [replace(target, weights=tuple(shares(model, i)[0].tolist())) for i, target in enumerate(targets)]
+    found = [terms(model, i, encoding, n_explained=TERMS_EXPLAINED) for i in range(len(targets))]
+    return with_terms(targets, found, model, encoding, points)
+
+
+def with_terms(
+    targets: Sequence[TargetResult],
+    found: Sequence[tuple[Term, ...]],
+    model: Expanded,
+    encoding: Encoding,
+    points: NDArray[Any],
+) -> tuple[TargetResult, ...]:
+    """The targets with their terms and constants, and with influences of the columns unless these are numbers."""
+    shown: list[tuple[tuple[str, float], ...]] = [()] * len(targets)
+    if not (isinstance(model, LowDegree) and model.domain_ == "real"):
+        shown = [tuple(zip(encoding.feature_names, one, strict=True)) for one in influences(model, points).tolist()]
     return tuple(
-        replace(
-            target,
-            weights=tuple(shares(model, i)[0].tolist()) if whole_cube else (),
-            terms=terms(model, i, encoding, n_explained=TERMS_EXPLAINED),
-            constant=constant(model, i),
-            influences=() if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True)),
-        )
-        for i, target in enumerate(targets)
+        replace(target, terms=of_target, constant=constant(model, i), influences=shown[i])
+        for i, (target, of_target) in enumerate(zip(targets, found, strict=True))
     )
 
 

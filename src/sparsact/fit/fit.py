@@ -72,7 +72,7 @@ class FitSteps:
             targets = scored_targets(encoding, y[shown], predicted, *of_functions)
             held_out = self._held_out(sums.sample, shown, targets, sums.n_rows)
             encoding = replace(encoding, design=sums.design.design(held_out))
-            run.facts = replace(run.facts, table=replace(table, encoding=encoding))
+            run.table = replace(table, encoding=encoding)
             if options.explain:
                 targets, details = kind.findings(run, fit, targets)
                 if has_letters(encoding) or encoding.reference:
@@ -149,7 +149,7 @@ class FitSteps:
         kinds, reason = kinds_to_try(facts)
         if len(kinds) > 1:
             self.stages.say(forecast(facts))
-        run = FitRun(facts, self.stages, self.checkpoint, sums, selected, kinds)
+        run = FitRun(self.table, self.options, sums.n_rows, self.stages, self.checkpoint, sums, selected, kinds)
         for kind in kinds:
             found = candidates()[kind].fit(run)
             if isinstance(found, Fit):

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sparsact.datasets import Encoding
-from sparsact.datasets.columns import Real
+from sparsact.datasets.columns import Encoding, Real
 from sparsact.fit.candidates.trees import boosted
 from sparsact.fit.scores import CandidateModel
 from sparsact.statistics.row_sample import RowSample

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets import Encoding, encoded_table
-from sparsact.datasets.columns import Classes
+from sparsact.datasets.columns import Classes, Encoding
 from sparsact.datasets.sites import BitString, LetterString, Mutations
 from sparsact.datasets.table_files import Data, Parts, resolve
-from sparsact.datasets.table_stream import Table
+from sparsact.datasets.table_stream import Table, encoded_table
 from sparsact.datasets.unseen_rows import outside, readable
 from sparsact.fit.result import FitResult
 from sparsact.fit.table_model import FromTable, TableModel, brought_back

@@ -9,13 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets import Encoding, Table
 from sparsact.datasets.chosen_rows import complete_rows, weighted_rows
-from sparsact.datasets.columns import Classes, LogReal
+from sparsact.datasets.columns import Classes, Encoding, LogReal
 from sparsact.datasets.repeated_columns import suspicions
 from sparsact.datasets.splits import ChosenParts, split_rows
 from sparsact.datasets.table_files import Parts, resolve
-from sparsact.datasets.table_stream import TableSurvey
+from sparsact.datasets.table_stream import Table, TableSurvey
 from sparsact.datasets.targets import TargetSurvey
 from sparsact.datasets.wild_type import wild_types
 from sparsact.fit.options import FitOptions

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
 from sparsact.constructions import junta
-from sparsact.fourier import Spectrum
-from sparsact.fourier.spectrum import spectrum_of
+from sparsact.fourier.spectrum import Spectrum, spectrum_of
 from sparsact.hardness.elimination import InconsistentLabelsError, solve_packed
 from sparsact.hardness.statistical_oracle import hoeffding_samples
 from sparsact.hypercube import WORD, Masks, Subset, n_subsets, n_words, subset_masks, subsets_of

@@ -11,8 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.constructions import ResidueLift, rounded_products, rounding
-from sparsact.constructions.rounding import checked_moduli, checked_residues
+from sparsact.constructions.rounding import ResidueLift, checked_moduli, checked_residues, rounded_products, rounding
 from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, frozen
 from sparsact.hardness.elimination import LinearSolution, checked_prime, solve_modulo
 from sparsact.network import SparselyActivatedNetwork

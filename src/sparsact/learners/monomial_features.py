@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sparsact.hypercube import Subset
+from sparsact.learners.constraints import DOMAIN, SIZE
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.real_columns import monomials
 from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack, set_encoding, unpack
 from sparsact.memory import has_room
 
 
+@dataclass(eq=False, repr=False)
 class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""Products of the columns in each subset: on the cube the characters :math:`\chi_S(x) = \prod_{i \in S} x_i`.
 
@@ -52,27 +53,20 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
            [-1., -1.,  1.]])
     """
 
-    encoding_: Encoding | None
+    degree: int = 2
+    _: KW_ONLY
+    domain: str = "auto"
+    min_degree: int = 1
+    subsets: Iterable[Iterable[int]] | None = None
+
+    encoding_: Encoding | None = field(init=False)
     _max_memory: ClassVar[float | None] = None  # bytes; None for 80 % of what is free
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "domain": [StrOptions({"auto", "cube", "real"})],
-        "min_degree": [Interval(Integral, 0, None, closed="left")],
+        "degree": [SIZE],
+        "domain": DOMAIN,
+        "min_degree": [SIZE],
         "subsets": ["array-like", None],
     }
-
-    def __init__(
-        self,
-        degree: int = 2,
-        *,
-        domain: str = "auto",
-        min_degree: int = 1,
-        subsets: Iterable[Iterable[int]] | None = None,
-    ) -> None:
-        self.degree = degree
-        self.domain = domain
-        self.min_degree = min_degree
-        self.subsets = subsets
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 
 from sparsact.datasets import Encoding
 from sparsact.fit.candidate import CandidateKind, Details, Facts, Findings, Fit, FitRun, Targets, refused_without_bits
-from sparsact.fit.explain import constant, influences, tested_terms
+from sparsact.fit.explain import tested_terms, with_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import Term
@@ -114,19 +114,9 @@ def explained_by_spectrum(
     targets: Sequence[TargetResult], model: CubeGPRegressor | CubeEnsemble, encoding: Encoding, points: NDArray[Any]
 ) -> tuple[TargetResult, ...]:
     """The target with the largest coefficients of a spectrum, and with influences of the columns."""
-    weights = model.spectrum_.weight_by_degree()[1:].tolist() if _is_cube(points) else ()
-    (by_column,) = influences(model, points).tolist()
-    return tuple(
-        replace(
-            target,
-            weights=tuple(weights),
-            terms=gp_terms(model, encoding),
-            constant=constant(model, 0),
-            influences=tuple(zip(encoding.feature_names, by_column, strict=True)),
-            posterior_shares=posterior_shares(model),
-        )
-        for target in targets
-    )
+    weights = tuple(model.spectrum_.weight_by_degree()[1:].tolist()) if _is_cube(points) else ()
+    (target,) = with_terms(targets, [gp_terms(model, encoding)], model, encoding, points)
+    return (replace(target, weights=weights, posterior_shares=posterior_shares(model)),)
 
 
 def posterior_shares(model: CubeGPRegressor | CubeEnsemble) -> tuple[tuple[float, float, float], ...]:
@@ -159,12 +149,9 @@ def refused_beyond(facts: Facts, name: str, most: int) -> str:
 
 
 class PosteriorDetails(Details):
-    """Effects have posterior intervals; there are no other facts."""
+    """Effects have posterior intervals, from the Gaussian process; there are no other facts."""
 
-    @property
-    def by_posterior(self) -> bool:
-        """Always: they come from the Gaussian process."""
-        return True
+    by_posterior = True
 
 
 @dataclass(frozen=True)
@@ -215,7 +202,7 @@ class ProcessCandidate(CandidateKind):
         ``warped`` some are of a monotone function of the target (:class:`WarpedProcess`): of its logarithm where it is
         positive and not nearly constant, and from 80 rows on of functions that an isotonic regression takes back.
         """
-        options, sample, most = run.options, run.sample, self.rows_for(run.facts.n)
+        options, sample, most = run.options, run.sample, self.rows_for(run.n)
         X, y, folds = sample.at_most(most)
         X, target = X.astype(bool), run.table.encoding.targets[0]  # bits, even where all are 1
         tasks = {kernel: (kernel, y) for kernel in self.kernels_for(*X.shape)}

@@ -13,7 +13,7 @@ from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Real
 from sparsact.fit.candidate import CandidateKind, Details, Facts, Findings, Fit, FitRun, Targets, refused_without_bits
 from sparsact.fit.candidates.gp import gp_terms
-from sparsact.fit.explain import constant, influences
+from sparsact.fit.explain import with_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.target_result import TargetResult
@@ -194,10 +194,7 @@ def latent_targets(
         tested = [1.0 if term.q_value is None else term.q_value for term in terms]
         adjusted = false_discovery_control(tested).tolist()
         terms = tuple(replace(term, q_value=q_value) for term, q_value in zip(terms, adjusted, strict=True))
-    by_column = tuple(zip(encoding.feature_names, influences(model, X)[0].tolist(), strict=True))
-    return tuple(
-        replace(one, terms=terms[:TERMS_KEPT], constant=constant(model, 0), influences=by_column) for one in targets
-    )
+    return with_terms(targets, [terms[:TERMS_KEPT]], model, encoding, X)
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class LowDegreeCandidate(CandidateKind):
     def finished(self, fit: Fit, run: FitRun) -> Fit:
         """The polynomial, and predictions of held-out rows if something needs them."""
         options, several = run.options, len(run.table.encoding.targets) > 1
-        wanted = options.held_out_rows or options.explain or several or not run.facts.of_numbers
+        wanted = options.held_out_rows or options.explain or several or not run.of_numbers
         return polynomial(run, run.sums, run.selected, MAX_HELD_OUT if wanted else 0)
 
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:

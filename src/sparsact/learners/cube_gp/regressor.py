@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.constraints import AUTO, COUNT, DOMAIN, POSITIVE, one_of
 from sparsact.learners.cube_gp.fisher_scoring import WARM_STEPS, more_probable, refined
 from sparsact.learners.cube_gp.fitted import FittedCubeGP
 from sparsact.learners.cube_gp.hyperparameters import (
@@ -34,6 +33,7 @@ from sparsact.transaction import transaction
 REFINED_ROWS: Final = 2_000  # from which kernel and noise are learned at last where there are inducing points
 
 
+@dataclass(eq=False, repr=False)
 class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""Gaussian process regression on the cube, exact, with the posterior of every Walsh coefficient.
 
@@ -142,41 +142,29 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
            [ 0.,  0.]])
     """
 
+    kernel: str | CubeKernel = "auto"
+    _: KW_ONLY
+    noise_variance: float | str = "auto"
+    optimizer: str | None = "fmin_l_bfgs_b"
+    n_hyperparameter_rows: int = 1000
+    max_inducing: int = 1000
+    refine: bool = True
+    warm_start: bool = False
+    domain: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+
     _most_direct_rows = MOST_DIRECT_ROWS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [str, CubeKernel],
-        "noise_variance": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), None],
-        "n_hyperparameter_rows": [Interval(Integral, 1, None, closed="left")],
-        "max_inducing": [Interval(Integral, 1, None, closed="left")],
+        "noise_variance": [POSITIVE, AUTO],
+        "optimizer": [one_of("fmin_l_bfgs_b"), None],
+        "n_hyperparameter_rows": [COUNT],
+        "max_inducing": [COUNT],
         "refine": ["boolean"],
         "warm_start": ["boolean"],
-        "domain": [StrOptions({"auto", "cube", "real"})],
+        "domain": DOMAIN,
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        kernel: str | CubeKernel = "auto",
-        *,
-        noise_variance: float | str = "auto",
-        optimizer: str | None = "fmin_l_bfgs_b",
-        n_hyperparameter_rows: int = 1_000,
-        max_inducing: int = 1_000,
-        refine: bool = True,
-        warm_start: bool = False,
-        domain: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.noise_variance = noise_variance
-        self.optimizer = optimizer
-        self.n_hyperparameter_rows = n_hyperparameter_rows
-        self.max_inducing = max_inducing
-        self.refine = refine
-        self.warm_start = warm_start
-        self.domain = domain
-        self.random_state = random_state
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:

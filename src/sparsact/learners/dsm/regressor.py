@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy, deepcopy
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.learners.constraints import COUNT, DECAY, NONNEGATIVE, POSITIVE, one_of
 from sparsact.learners.dsm.features import NAMES, Bottom, SparseLayer, check_router, entropy, router_of, stream
 from sparsact.learners.dsm.fitted import FittedDSM, check_differences, check_size, units_of
 from sparsact.learners.dsm.training import RidgeStatistic, RMSProp, TopLayer, add_rows, features_by_rows
@@ -34,6 +34,7 @@ def _is_additive(learner: DSMRegressor) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False)
 class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # untyped base
     r"""A data-dependent sparse model: for each input a mask leaves s of t units on, and a linear layer reads them.
 
@@ -131,61 +132,42 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     True
     """
 
+    n_units: int = 1024
+    n_active: int = 256
+    router: str | Router = "top_k"
+    solver: str = "ridge"
+    _: KW_ONLY
+    alpha: float = 1e-06
+    bottom: str = "random"
+    activation: str = "identity"
+    bias: bool = False
+    absolute: bool = False
+    fit_intercept: bool = True
+    epochs: int = 50
+    learning_rate: float = 1e-05
+    batch_size: int = 32
+    rho: float = 0.9
+    epsilon: float = 1e-07
+    random_state: int | np.random.RandomState | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_units": [Interval(Integral, 1, None, closed="left")],
-        "n_active": [Interval(Integral, 1, None, closed="left")],
-        "router": [StrOptions(set(NAMES)), Router],
-        "solver": [StrOptions({"ridge", "rmsprop"})],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "bottom": [StrOptions({"random", "pca"})],
-        "activation": [StrOptions({"identity", "relu"})],
+        "n_units": [COUNT],
+        "n_active": [COUNT],
+        "router": [one_of(*NAMES), Router],
+        "solver": [one_of("ridge", "rmsprop")],
+        "alpha": [NONNEGATIVE],
+        "bottom": [one_of("random", "pca")],
+        "activation": [one_of("identity", "relu")],
         "bias": ["boolean"],
         "absolute": ["boolean"],
         "fit_intercept": ["boolean"],
-        "epochs": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "rho": [Interval(Real, 0, 1, closed="left")],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "epochs": [COUNT],
+        "learning_rate": [POSITIVE],
+        "batch_size": [COUNT],
+        "rho": [DECAY],
+        "epsilon": [POSITIVE],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        n_units: int = 1024,
-        n_active: int = 256,
-        router: str | Router = "top_k",
-        solver: str = "ridge",
-        *,
-        alpha: float = 1e-6,
-        bottom: str = "random",
-        activation: str = "identity",
-        bias: bool = False,
-        absolute: bool = False,
-        fit_intercept: bool = True,
-        epochs: int = 50,
-        learning_rate: float = 1e-5,
-        batch_size: int = 32,
-        rho: float = 0.9,
-        epsilon: float = 1e-7,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_units = n_units
-        self.n_active = n_active
-        self.router = router
-        self.solver = solver
-        self.alpha = alpha
-        self.bottom = bottom
-        self.activation = activation
-        self.bias = bias
-        self.absolute = absolute
-        self.fit_intercept = fit_intercept
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.rho = rho
-        self.epsilon = epsilon
-        self.random_state = random_state
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:

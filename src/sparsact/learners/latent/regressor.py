@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.hypercube import n_subsets
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.constraints import AUTO, COUNT, DOMAIN, NONNEGATIVE, SIZE, one_of
 from sparsact.learners.latent.fitted import FittedLatent
 from sparsact.learners.latent.fitting import LatentFit, MeasuredRows, fitted_gp, fitted_polynomial
 from sparsact.learners.latent.measurement import STRAIGHT
@@ -32,6 +32,7 @@ _LEVELS: Final = 3  # from the warning to the caller of fit
 LINK_NAMES: Final = ("identity", "log", "sigmoid", "monotone")  # from the simplest on
 
 
+@dataclass(eq=False, repr=False)
 class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""A latent function on the cube, measured through a curve, with noise, between bounds.
 
@@ -138,37 +139,26 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     [0, -1]
     """
 
+    latent: str = "low-degree"
+    _: KW_ONLY
+    degree: int | str = "auto"
+    link: str | Sequence[str] = "identity"
+    censoring: Censoring = "auto"
+    alpha: float | str = "auto"
+    domain: str = "auto"
+    max_iter: int = MAX_ITER
+    random_state: int | np.random.RandomState | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "latent": [StrOptions({"low-degree", "gp"})],
-        "degree": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "link": [StrOptions({"auto", *LINK_NAMES, *THERMODYNAMIC}), list, tuple],
-        "censoring": ["array-like", StrOptions({"auto"}), None],
-        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "domain": [StrOptions({"auto", "cube", "real"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "latent": [one_of("low-degree", "gp")],
+        "degree": [SIZE, AUTO],
+        "link": [one_of("auto", *LINK_NAMES, *THERMODYNAMIC), list, tuple],
+        "censoring": ["array-like", AUTO, None],
+        "alpha": [NONNEGATIVE, AUTO],
+        "domain": DOMAIN,
+        "max_iter": [COUNT],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        latent: str = "low-degree",
-        *,
-        degree: int | str = "auto",
-        link: str | Sequence[str] = "identity",
-        censoring: Censoring = "auto",
-        alpha: float | str = "auto",
-        domain: str = "auto",
-        max_iter: int = MAX_ITER,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.latent = latent
-        self.degree = degree
-        self.link = link
-        self.censoring = censoring
-        self.alpha = alpha
-        self.domain = domain
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:

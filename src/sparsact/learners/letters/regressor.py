@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.constraints import one_of
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.letters.alphabet import Alphabet, characters_of
 from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble, merged_rows
@@ -101,7 +101,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alphabet": [StrOptions({"auto", "amino acids", "plain"})],
+        "alphabet": [one_of("auto", "amino acids", "plain")],
         "random_state": ["random_state"],
     }
 

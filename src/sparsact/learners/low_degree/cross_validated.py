@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, check_cv
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from sparsact.learners.constraints import AUTO, SIZE, one_of
 from sparsact.learners.low_degree.choose import ALPHAS, CVSelection, degrees_in_reach, enough_rows, searched
 from sparsact.learners.low_degree.compact_sums import Moments
 from sparsact.learners.low_degree.estimator import LowDegree
@@ -73,14 +73,12 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degrees": ["array-like", StrOptions({"auto"})],
-        "alphas": ["array-like", StrOptions({"auto"})],
+        "degrees": ["array-like", AUTO],
+        "alphas": ["array-like", AUTO],
         "cv": ["cv_object"],
-        "random_state": [Interval(Integral, 0, None, closed="left")],
+        "random_state": [SIZE],
         "solver": [
-            StrOptions(
-                {"auto", *(name for name, one in solvers().items() if one.by_name and one.penalty != "correlation")}
-            )
+            one_of("auto", *(name for name, one in solvers().items() if one.by_name and one.penalty != "correlation"))
         ],
         **{
             name: allowed

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier.estimate import Estimate
 from sparsact.fourier.measure import DATA, Measure, checked_measure
 from sparsact.kernels.dispatch import threads
+from sparsact.learners.constraints import DOMAIN, N_JOBS, NONNEGATIVE, POSITIVE, SIZE, one_of
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic
@@ -36,46 +36,34 @@ MAX_TOTAL: Final = 1e200  # weight of all rows
 _NO_STATISTIC: Final = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
+@dataclass(eq=False, repr=False)
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
 
+    degree: int | str = 2
+    alpha: float | str = 0.0
+    solver: str = "auto"
+    fit_intercept: bool = True
+    _: KW_ONLY
+    domain: str = "auto"
+    min_degree: int = 1
+    subsets: Sequence[Sequence[int]] | None = None
+    max_memory: float | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "solver": [StrOptions({"auto", *(name for name, solver in solvers().items() if solver.by_name)})],
+        "degree": [SIZE],
+        "alpha": [NONNEGATIVE],
+        "solver": [one_of("auto", *(name for name, solver in solvers().items() if solver.by_name))],
         "fit_intercept": ["boolean"],
-        "domain": [StrOptions({"auto", "cube", "real"})],
-        "min_degree": [Interval(Integral, 0, None, closed="left")],
+        "domain": DOMAIN,
+        "min_degree": [SIZE],
         "subsets": ["array-like", None],
-        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
+        "max_memory": [POSITIVE, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        degree: int | str = 2,
-        alpha: float | str = 0.0,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        *,
-        domain: str = "auto",
-        min_degree: int = 1,
-        subsets: Sequence[Sequence[int]] | None = None,
-        max_memory: float | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.degree = degree
-        self.alpha = alpha
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.domain = domain
-        self.min_degree = min_degree
-        self.subsets = subsets
-        self.max_memory = max_memory
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.learners.constraints import AUTO, SIZE
 from sparsact.learners.low_degree.choose import automatic
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.statistics.statistic import Batch
@@ -125,8 +124,8 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LowDegree._parameter_constraints,
-        "degree": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "alpha": [*LowDegree._parameter_constraints["alpha"], StrOptions({"auto"})],
+        "degree": [SIZE, AUTO],
+        "alpha": [*LowDegree._parameter_constraints["alpha"], AUTO],
     }
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator] # scikit-learn ships no types

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import fields
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.kernels.hashing import hash_generator
+from sparsact.learners.constraints import AUTO, COUNT, N_JOBS, NONNEGATIVE, POSITIVE, one_of, whole
 from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.fitted import FittedLSH
@@ -35,65 +34,50 @@ MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest tar
 ENOUGH_FOR_LAYOUT: Final = 2048  # rows; a stream that began with fewer keeps them till then
 
 
+@dataclass(eq=False, repr=False)
 class LSHModel(FittedLSH):
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
-    n_stages: int | str = 1
-    base: str = "linear"
-    columns: str = "all"
-    _first_rows: tuple[Batch, ...] = ()  # of a stream that began with few
-    _n_laid_out: int = 0  # rows that the layout was chosen from
-    _stream: Stream | None = None  # all rows, where they came with ``adapt=True``
+    n_tables: int | str = 16
+    n_hashes: int | str = "auto"
+    bucket_width: float | str = "auto"
+    degree: int | str = 1
+    family: str = "pca_grid"
+    fallback: str = "coarse"
+    random_state: int | np.random.RandomState | None = None
+    _: KW_ONLY
+    alpha: float | str = "auto"
+    directions: str = "auto"
+    min_count: int = 1
+    categorical_features: Features = "from_dtype"
+    n_jobs: int | None = None
+    extrapolate: str = "clip"
+
+    n_stages: int | str = field(default=1, init=False)
+    base: str = field(default="linear", init=False)
+    columns: str = field(default="all", init=False)
+    _first_rows: tuple[Batch, ...] = field(default=(), init=False)  # of a stream that began with few
+    _n_laid_out: int = field(default=0, init=False)  # rows that the layout was chosen from
+    _stream: Stream | None = field(default=None, init=False)  # all rows, where they came with ``adapt=True``
     _no_rows: ClassVar[Stream] = Stream()
     _enough_for_layout = ENOUGH_FOR_LAYOUT
     _limits: ClassVar[type[LSHConfig]] = LSHConfig
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_tables": [Interval(Integral, 1, None, closed="left")],
-        "n_hashes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "bucket_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "degree": [Interval(Integral, 0, 2, closed="both")],
-        "family": [StrOptions({"pca_grid", "euclidean", "hyperplane"})],
-        "fallback": [StrOptions({"coarse", "nearest", "mean", "nan", "raise"})],
+        "n_tables": [COUNT],
+        "n_hashes": [COUNT, AUTO],
+        "bucket_width": [POSITIVE, AUTO],
+        "degree": [whole(0, 2)],
+        "family": [one_of("pca_grid", "euclidean", "hyperplane")],
+        "fallback": [one_of("coarse", "nearest", "mean", "nan", "raise")],
         "random_state": ["random_state"],
-        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "directions": [StrOptions({"auto", "principal", "standard", "gradients"})],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
-        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-        "n_jobs": [Integral, None],
-        "extrapolate": [StrOptions({"clip", "linear", "nan"})],
+        "alpha": [NONNEGATIVE, AUTO],
+        "directions": [one_of("auto", "principal", "standard", "gradients")],
+        "min_count": [COUNT],
+        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "n_jobs": N_JOBS,
+        "extrapolate": [one_of("clip", "linear", "nan")],
     }
-
-    def __init__(
-        self,
-        n_tables: int | str = 16,
-        n_hashes: int | str = "auto",
-        bucket_width: float | str = "auto",
-        degree: int | str = 1,
-        family: str = "pca_grid",
-        fallback: str = "coarse",
-        random_state: int | np.random.RandomState | None = None,
-        *,
-        alpha: float | str = "auto",
-        directions: str = "auto",
-        min_count: int = 1,
-        categorical_features: Features = "from_dtype",
-        n_jobs: int | None = None,
-        extrapolate: str = "clip",
-    ) -> None:
-        self.n_tables = n_tables
-        self.n_hashes = n_hashes
-        self.bucket_width = bucket_width
-        self.degree = degree
-        self.family = family
-        self.fallback = fallback
-        self.random_state = random_state
-        self.alpha = alpha
-        self.directions = directions
-        self.min_count = min_count
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
-        self.extrapolate = extrapolate
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
+from sparsact.learners.constraints import AUTO, COUNT, one_of, whole
 from sparsact.learners.lsh.adaptive import Stream
 from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
-from sparsact.learners.lsh.inputs import Features
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.leave_one_out import reach as reach_of
 from sparsact.learners.lsh.nearest import mean_positions
@@ -27,6 +26,7 @@ from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_probability
 
 
+@dataclass(eq=False, repr=False)
 class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
     r"""Regression by hashing: a polynomial in each bucket of several tables, averaged (Sections 2.2 and 4 of [B]_).
 
@@ -130,53 +130,21 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     True
     """
 
+    n_tables: int | str = "auto"
+    degree: int | str = "auto"
+    _: KW_ONLY
+    n_stages: int | str = "auto"
+    base: str = "linear"
+    columns: str = "auto"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LSHModel._parameter_constraints,
-        "n_tables": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "degree": [Interval(Integral, 0, 2, closed="both"), StrOptions({"auto"})],
-        "n_stages": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "base": [StrOptions({"linear", "constant", "trees"})],
-        "columns": [StrOptions({"auto", "all"})],
+        "n_tables": [COUNT, AUTO],
+        "degree": [whole(0, 2), AUTO],
+        "n_stages": [COUNT, AUTO],
+        "base": [one_of("linear", "constant", "trees")],
+        "columns": [one_of("auto", "all")],
     }
-
-    def __init__(
-        self,
-        n_tables: int | str = "auto",
-        n_hashes: int | str = "auto",
-        bucket_width: float | str = "auto",
-        degree: int | str = "auto",
-        family: str = "pca_grid",
-        fallback: str = "coarse",
-        random_state: int | np.random.RandomState | None = None,
-        *,
-        alpha: float | str = "auto",
-        directions: str = "auto",
-        min_count: int = 1,
-        categorical_features: Features = "from_dtype",
-        n_jobs: int | None = None,
-        extrapolate: str = "clip",
-        n_stages: int | str = "auto",
-        base: str = "linear",
-        columns: str = "auto",
-    ) -> None:
-        super().__init__(
-            n_tables,
-            n_hashes,
-            bucket_width,
-            degree,
-            family,
-            fallback,
-            random_state,
-            alpha=alpha,
-            directions=directions,
-            min_count=min_count,
-            categorical_features=categorical_features,
-            n_jobs=n_jobs,
-            extrapolate=extrapolate,
-        )
-        self.n_stages = n_stages
-        self.base = base
-        self.columns = columns
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, adapt: bool = False

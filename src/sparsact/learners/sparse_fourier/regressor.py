@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast
 
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset, subsets_of
 from sparsact.kernels.dispatch import blas_threads, threads
+from sparsact.learners.constraints import DOMAIN, N_JOBS, SHARE, SIZE, whole
 from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.on_cube import LEARNED, OnCube
@@ -39,6 +39,7 @@ _LEARNED: Final[Checks] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""The significant monomials among all of degree at most d, and least squares on them.
 
@@ -129,41 +130,29 @@ class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ig
     [(5,), (1, 40), (2, 30, 62)]
     """
 
+    degree: int = 3
+    _: KW_ONLY
+    significance: float = 0.05
+    validation_fraction: float | None = None
+    certify: bool = True
+    max_terms: int = MOST_TERMS
+    domain: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
     _LEARNED, _CONTENT = _LEARNED, "polynomial_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 1, LARGEST_DEGREE, closed="both")],
-        "significance": [Interval(Real, 0, 1, closed="neither")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+        "degree": [whole(1, LARGEST_DEGREE)],
+        "significance": [SHARE],
+        "validation_fraction": [SHARE, None],
         "certify": ["boolean"],
-        "max_terms": [Interval(Integral, 0, None, closed="left")],
-        "domain": [StrOptions({"auto", "cube", "real"})],
+        "max_terms": [SIZE],
+        "domain": DOMAIN,
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        degree: int = 3,
-        *,
-        significance: float = 0.05,
-        validation_fraction: float | None = None,
-        certify: bool = True,
-        max_terms: int = MOST_TERMS,
-        domain: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.degree = degree
-        self.significance = significance
-        self.validation_fraction = validation_fraction
-        self.certify = certify
-        self.max_terms = max_terms
-        self.domain = domain
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @blas_threads(0)  # small products
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

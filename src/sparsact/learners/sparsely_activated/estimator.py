@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from sparsact.learners.constraints import AUTO, COUNT, DOMAIN, NONNEGATIVE, POSITIVE, SIZE
 from sparsact.learners.points import Encoding, kernel_dtype, pack, set_encoding, unpack
 from sparsact.learners.sparsely_activated.descent_search import Bounds
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
@@ -22,47 +22,35 @@ ROWS_PER_WEIGHT, MOST_UNITS = 4, 128  # of n_units="auto"
 LARGEST_TARGET: Final = 1e301
 
 
+@dataclass(eq=False, repr=False)
 class SparselyActivatedModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the learners of sparsely activated networks."""
 
-    encoding_: Encoding | None
+    n_units: int | str = 64
+    max_active: int = 1
+    _: KW_ONLY
+    max_weight: float | None = None
+    max_bias: float | None = None
+    n_restarts: int = 8
+    max_iter: int = 200
+    tol: float = 1e-08
+    domain: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
+    encoding_: Encoding | None = field(init=False)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_units": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_active": [Interval(Integral, 1, None, closed="left")],
-        "max_weight": [Interval(Real, 0, None, closed="neither"), None],
-        "max_bias": [Interval(Real, 0, None, closed="neither"), None],
-        "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "domain": [StrOptions({"auto", "cube", "real"})],
+        "n_units": [COUNT, AUTO],
+        "max_active": [COUNT],
+        "max_weight": [POSITIVE, None],
+        "max_bias": [POSITIVE, None],
+        "n_restarts": [SIZE],
+        "max_iter": [COUNT],
+        "tol": [NONNEGATIVE],
+        "domain": DOMAIN,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        n_units: int | str = 64,
-        max_active: int = 1,
-        *,
-        max_weight: float | None = None,
-        max_bias: float | None = None,
-        n_restarts: int = 8,
-        max_iter: int = 200,
-        tol: float = 1e-8,
-        domain: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_units = n_units
-        self.max_active = max_active
-        self.max_weight = max_weight
-        self.max_bias = max_bias
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.domain = domain
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _bounds(self, sample: TrainingSample) -> Bounds:
         n_units = self.n_units
