@@ -10,9 +10,6 @@ Gaussian process on Hamming distance are those of ``benchmarks.letters``. MAVE-N
 behind a curve of global epistasis, as in its tutorials. Bars: 1 - R2 at or below the best of them, and intervals of all
 effects. Seconds of processor time, on one thread.
 
-Planted effects of letters, a fifth of the sites strong and the others weak, additive or behind a sigmoid, count how
-many true effects lie inside of their 95 % intervals.
-
 .. [1] A. Tareen et al., "MAVE-NN: learning genotype-phenotype maps from multiplex assays of variant effect", Genome
    Biology 23, 2022.
 """
