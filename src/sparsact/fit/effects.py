@@ -30,7 +30,7 @@ from sparsact.fit.term import CONFIDENCE, REACH, TERMS_KEPT, Term
 from sparsact.fourier import Spectrum
 from sparsact.learners import LatentRegressor
 from sparsact.learners.contrasts import contrast_deviations
-from sparsact.statistics.held_out_rows import HeldOutRows, with_excess
+from sparsact.statistics.held_out_rows import HeldOutRows
 
 Array = NDArray[np.float64]
 Change = tuple[int, int]  # a site, and the place of its new letter
@@ -123,10 +123,13 @@ class Background:
             return None
         return rows, self.model.encoding.codes(rows.bits)
 
-    def distance(self, changes: Changes, target: int) -> tuple[float, float]:
-        """How far held-out rows with the reference's or the changes' letters put an effect, unless seen; its noise."""
+    def distance(self, changes: Changes, target: int) -> float:
+        """How far an effect is off by the held-out errors of rows with the reference's or the changes' letters.
+
+        A prior that all letters share shrinks the effects of a few strong ones. A point that is itself a row is known.
+        """
         if self._held_out is None or target >= self._held_out[0].errors.shape[1]:
-            return 0.0, 0.0
+            return 0.0
         rows, codes = self._held_out
         sites, letters = np.array(changes).T
         new = codes[:, sites] == letters
@@ -137,16 +140,12 @@ class Background:
         elsewhere = np.delete(codes != self.codes, sites, axis=1).any(axis=1)
         unseen = np.bincount(cells[inside & ~elsewhere], minlength=len(kinds)) == 0
         signs = (-1.0) ** (len(sites) - kinds.sum(axis=1))
-        return rows.contrast_error(cells, signs, unseen, 2.0 ** len(sites), target)[:2]
+        return rows.contrast_error(cells, signs, unseen, 2.0 ** len(sites), target).distance
 
     def effect_deviations(self, listed: Sequence[Changes], target: int) -> Array:
-        """Deviations (k,) of effects on a target: the model's own, and what held-out rows show beyond these."""
-        found = self.deviations(*self.batch(listed))[:, target] if listed else np.empty(0)
-        sizes = np.array(list(map(len, listed)))
-        for size in np.unique(sizes):
-            own = np.flatnonzero(sizes == size)
-            found[own] = with_excess(found[own], *np.array([self.distance(listed[i], target) for i in own]).T)
-        return found
+        """Deviations (k,) of effects on a target: the model's own, and the distance by held-out rows."""
+        own = self.deviations(*self.batch(listed))[:, target] if len(listed) else np.empty(0)
+        return np.asarray(np.hypot(own, [self.distance(changes, target) for changes in listed]))
 
     def sets(self, order: int, effects: Array) -> list[Changes]:
         """Sets of up to ``order`` changes, of the strongest single ones by their effects where these are too many."""

@@ -38,7 +38,7 @@ _HEAD: Final = np.dtype("<i8")
 
 
 class CoefficientError(NamedTuple):
-    """Distance of a coefficient by held-out rows, its standard error, and the freedom of that."""
+    """Distance of a coefficient by held-out rows beyond its noise, its standard error, and the freedom of that."""
 
     distance: float
     deviation: float
@@ -102,19 +102,15 @@ class HeldOutRows:
         _, first, cells = np.unique(numbers, return_index=True, return_inverse=True)
         unseen = 1 - np.minimum(1.0, np.bincount(cells) * self.n_points * n_cells * 2.0 ** -self.bits.shape[1])
         signs = 1.0 - 2.0 * (bits[first].sum(axis=1) % 2)
-        distance, deviation, freedom = self.contrast_error(cells, signs, unseen, n_cells, target)
-        # its noise is none of the model's; squares of errors of any size are no numbers
-        excess = np.sqrt(max(abs(distance) - deviation, 0.0)) * np.sqrt(abs(distance) + deviation)
-        deviation *= np.sqrt(len(bits) / self.n_fitted)  # the model has learned from all rows
-        return CoefficientError(float(excess / n_cells), float(deviation / n_cells), freedom)
+        found = self.contrast_error(cells, signs, unseen, n_cells, target)
+        return CoefficientError(found.distance / n_cells, found.deviation / n_cells, found.freedom)
 
     def contrast_error(
         self, cells: NDArray[np.intp], signs: NDArray[Any], unseen: NDArray[Any], n_cells: float, target: int
     ) -> CoefficientError:
-        """Distance of a model's sum over cells with signs, its noise included, and the deviation of this noise.
+        """Error of a model's sum over cells with signs, from the rows' places (m,) among cells that have rows, or -1.
 
-        ``cells`` (m,) are the rows' places among the cells that have rows, -1 outside of all; ``unseen`` is the share
-        of the points of each that no row has; the others of ``n_cells`` have no rows.
+        ``unseen`` is the share of each cell's points that no row has; the other of ``n_cells`` cells have no rows.
         """
         unit = float(np.abs(self.errors[:, target]).max(initial=0.0)) or 1.0
         errors = self.errors[:, target] / unit  # squares of errors of any size are then numbers
@@ -126,7 +122,10 @@ class HeldOutRows:
         n_empty, of_empty = n_cells - len(counts), max(1.0, n_cells / n_rows) * overall
         variance = float(variances.sum()) + n_empty * of_empty
         spread = float((variances**2 / counts).sum()) + n_empty * of_empty**2
-        return CoefficientError(unit * distance, unit * variance**0.5, variance**2 / spread if spread else np.inf)
+        distance = float(np.sqrt(max(distance**2 - variance, 0.0)))  # its noise is none of the model's
+        freedom = variance**2 / spread if spread else np.inf
+        deviation = float(np.sqrt(variance * n_rows / self.n_fitted))  # the model has learned from all rows
+        return CoefficientError(unit * distance, unit * deviation, freedom)
 
     def reach(self, target: int, values: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
         """Half widths (m',) of intervals about predicted values that hold new rows of a target, or more."""
@@ -153,22 +152,3 @@ class HeldOutRows:
             raise ValueError(f"held-out rows of {m} rows of {n_fitted}, or with numbers that are not finite")
         bits = np.unpackbits(packed, axis=1, count=n).astype(bool)
         return cls(bits, numbers[:, :n_targets], numbers[:, n_targets:], n_fitted)
-
-
-def with_excess(own: NDArray[Any], distance: NDArray[Any], noise: NDArray[Any]) -> NDArray[Any]:
-    r"""Deviations (k,) of effects of a kind: the model's own, and what held-out distances show beyond these.
-
-    A prior that all effects share shrinks a few strong ones. Where distances d are larger than own deviations
-    :math:`\sigma` and noise s explain, by a variance :math:`\tau^2` in the mean with weights :math:`s^{-4}`, the mean
-    square of the normal posterior of an effect's error is added (empirical Bayes); without noise nothing is known.
-    """
-    if not (known := (noise > 0) & np.isfinite(own)).any():
-        return own
-    unit = float(noise[known].max())
-    sigma, d, s = (each[known] / unit for each in (own, distance, noise))
-    excess = np.average(d**2 - s**2 - sigma**2, weights=s**-4)
-    if excess <= 0:
-        return own
-    share, found = excess / (excess + s**2), own.copy()
-    found[known] = unit * np.sqrt(sigma**2 + share**2 * d**2 + share * s**2)
-    return found
