@@ -77,6 +77,7 @@ BENCHMARKS: Final = {
         ("fit_seconds", ()),
         ("effect_intervals", ()),
         ("letters", ()),
+        ("sequences", ("lightgbm",)),
         ("measurement_models", ()),
         ("shared_traits", ()),
         ("units", ()),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import Any, Final
@@ -27,7 +28,9 @@ from sparsact.fit.table_model import TableModel
 from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import CONFIDENCE, REACH, TERMS_KEPT, Term
 from sparsact.fourier import Spectrum
+from sparsact.learners import LatentRegressor
 from sparsact.learners.contrasts import contrast_deviations
+from sparsact.statistics.held_out_rows import HeldOutRows
 
 Array = NDArray[np.float64]
 Change = tuple[int, int]  # a site, and the place of its new letter
@@ -111,6 +114,39 @@ class Background:
         other = contrast_deviations(self.beside.model, self.beside.rows(X), weights)
         return np.asarray(np.hypot(other, weights @ (self.model.functions(X) - self.beside.functions(X))))
 
+    @cached_property
+    def _held_out(self) -> tuple[HeldOutRows, Codes] | None:
+        """Held-out rows and their letters (m, sites); None without errors, and of latents, whose units are others."""
+        design = self.model.encoding.design
+        rows = None if design is None else design.held_out
+        if rows is None or not rows.bits.shape[1] or isinstance(self.model.model, LatentRegressor):
+            return None
+        return rows, self.model.encoding.codes(rows.bits)
+
+    def distance(self, changes: Changes, target: int) -> float:
+        """How far an effect is off by the held-out errors of rows with the reference's or the changes' letters.
+
+        A prior that all letters share shrinks the effects of a few strong ones. A point that is itself a row is known.
+        """
+        if self._held_out is None or target >= self._held_out[0].errors.shape[1]:
+            return 0.0
+        rows, codes = self._held_out
+        sites, letters = np.array(changes).T
+        new = codes[:, sites] == letters
+        inside = (new | (codes[:, sites] == self.codes[sites])).all(axis=1)
+        kinds, place = np.unique(new[inside], axis=0, return_inverse=True)
+        cells = np.full(len(codes), -1)
+        cells[inside] = place.ravel()
+        elsewhere = np.delete(codes != self.codes, sites, axis=1).any(axis=1)
+        unseen = np.bincount(cells[inside & ~elsewhere], minlength=len(kinds)) == 0
+        signs = (-1.0) ** (len(sites) - kinds.sum(axis=1))
+        return rows.contrast_error(cells, signs, unseen, 2.0 ** len(sites), target).distance
+
+    def effect_deviations(self, listed: Sequence[Changes], target: int) -> Array:
+        """Deviations (k,) of effects on a target: the model's own, and the distance by held-out rows."""
+        own = self.deviations(*self.batch(listed))[:, target] if len(listed) else np.empty(0)
+        return np.asarray(np.hypot(own, [self.distance(changes, target) for changes in listed]))
+
     def sets(self, order: int, effects: Array) -> list[Changes]:
         """Sets of up to ``order`` changes, of the strongest single ones by their effects where these are too many."""
         singles, found = self.singles, self.singles
@@ -158,7 +194,7 @@ def terms_from(
     order = order[np.abs(values[order, target]) > least]
     if not len(order):
         return ()
-    deviations = background.deviations(*background.batch([listed[i] for i in order]))[:, target]
+    deviations = background.effect_deviations([listed[i] for i in order], target)
     joint, terms = float(ndtri(1 - (1 - CONFIDENCE) / (2 * len(listed)))), []
     for i, value, deviation in zip(order.tolist(), values[order, target], deviations, strict=True):
         names, known = tuple(map(background.name, listed[i])), bool(np.isfinite(deviation))
@@ -245,7 +281,7 @@ def reference_effects(
     values, averages = background.effects(listed), _averages(background, listed)
     for place, name in enumerate(function_names(encoding)):
         largest = np.argsort(-np.abs(values[:, place]), kind="stable")[:top].tolist()
-        deviations = background.deviations(*background.batch([listed[i] for i in largest]))[:, place]
+        deviations = background.effect_deviations([listed[i] for i in largest], place)
         for i, value, deviation in zip(largest, values[largest, place], deviations, strict=True):
             row = {"target": name, "columns": list(map(background.name, listed[i])), "at_reference": float(value)}
             row |= dict(zip(("low", "high"), ends(value, deviation), strict=True))

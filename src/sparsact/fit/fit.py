@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,8 @@ from sparsact.passes.progress import StageProgress, Stages
 from sparsact.passes.resumable import Checkpoint
 from sparsact.statistics.held_out_rows import HeldOutRows
 from sparsact.statistics.row_sample import RowSample
+
+MOST_LETTER_BITS: Final = 1 << 26  # of held-out rows of letters, 8 MB before they are compressed
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,8 @@ class FitSteps:
         encoding, (X, *_) = self.table.encoding, sample.rows()
         few = np.isin(shown, sample.smallest(HeldOutRows.n_kept(len(targets))))
         kept = shown[few]
-        bits = bits_of(encoding, X[kept])[:, : 0 if encoding.real or X.shape[1] > MOST_BITS else None]
+        few_bits = X.shape[1] <= MOST_BITS or (has_letters(encoding) and X[kept].size <= MOST_LETTER_BITS)
+        bits = bits_of(encoding, X[kept])[:, : None if few_bits and not encoding.real else 0]
         known = [] if self._is_classes else [(one.actual, one.predicted) for one in targets]
         predicted = [predicted[few] for _, predicted in known if predicted is not None]
         actual = [actual[few] for actual, _ in known[: len(predicted)]]

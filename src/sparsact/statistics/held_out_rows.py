@@ -25,7 +25,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,21 +98,33 @@ class HeldOutRows:
         if target >= self.errors.shape[1] or not self.bits.shape[1]:
             return None
         bits, n_cells = self.bits[:, list(subset)], 2.0 ** len(subset)
+        numbers = bits @ (1 << np.arange(len(subset)))
+        _, first, cells = np.unique(numbers, return_index=True, return_inverse=True)
+        unseen = 1 - np.minimum(1.0, np.bincount(cells) * self.n_points * n_cells * 2.0 ** -self.bits.shape[1])
+        signs = 1.0 - 2.0 * (bits[first].sum(axis=1) % 2)
+        found = self.contrast_error(cells, signs, unseen, n_cells, target)
+        return CoefficientError(found.distance / n_cells, found.deviation / n_cells, found.freedom)
+
+    def contrast_error(
+        self, cells: NDArray[np.intp], signs: NDArray[Any], unseen: NDArray[Any], n_cells: float, target: int
+    ) -> CoefficientError:
+        """Error of a model's sum over cells with signs, from the rows' places (m,) among cells that have rows, or -1.
+
+        ``unseen`` is the share of each cell's points that no row has; the other of ``n_cells`` cells have no rows.
+        """
         unit = float(np.abs(self.errors[:, target]).max(initial=0.0)) or 1.0
         errors = self.errors[:, target] / unit  # squares of errors of any size are then numbers
-        numbers = bits @ (1 << np.arange(len(subset)))
-        _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
-        counts, overall = np.bincount(place), float(np.mean(errors**2))
-        unseen = 1 - np.minimum(1.0, counts * self.n_points * n_cells / 2.0 ** self.bits.shape[1])
-        signs = 1.0 - 2.0 * (bits[first].sum(axis=1) % 2)
-        distance = float(signs @ (unseen * np.bincount(place, errors) / counts)) / n_cells
-        variances = unseen * (np.bincount(place, errors**2) + overall) / (counts + 1) / counts
-        n_empty, of_empty = n_cells - len(counts), max(1.0, n_cells / len(errors)) * overall
-        variance = (float(variances.sum()) + n_empty * of_empty) / n_cells**2
-        spread = (float((variances**2 / counts).sum()) + n_empty * of_empty**2) / n_cells**4
+        overall, n_rows = float(np.mean(errors**2)), len(errors)
+        errors, cells = errors[cells >= 0], cells[cells >= 0]
+        counts = np.bincount(cells)
+        distance = float(signs @ (unseen * np.bincount(cells, errors) / counts))
+        variances = unseen * (np.bincount(cells, errors**2) + overall) / (counts + 1) / counts
+        n_empty, of_empty = n_cells - len(counts), max(1.0, n_cells / n_rows) * overall
+        variance = float(variances.sum()) + n_empty * of_empty
+        spread = float((variances**2 / counts).sum()) + n_empty * of_empty**2
         distance = float(np.sqrt(max(distance**2 - variance, 0.0)))  # its noise is none of the model's
         freedom = variance**2 / spread if spread else np.inf
-        deviation = float(np.sqrt(variance * len(errors) / self.n_fitted))  # the model has learned from all rows
+        deviation = float(np.sqrt(variance * n_rows / self.n_fitted))  # the model has learned from all rows
         return CoefficientError(unit * distance, unit * deviation, freedom)
 
     def reach(self, target: int, values: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:

@@ -33,6 +33,7 @@ SCALES: Final = (np.log(0.35), 1.0)  # logarithm of lambda
 DEVIATION: Final = 0.15  # standard deviation of e
 PLAIN_DEVIATION: Final = 0.5  # the same where each letter is a feature of its own, and nothing else is known of it
 FIRST_NOISE: Final = np.log(0.2)
+SITES_APART: Final = 4.0  # at which rows may differ while s begins at a half
 LEAST_NOISE: Final = 1e-5
 LEAST: Final = np.finfo(np.float64).tiny  # of a kernel: the logarithm of 0 is no number
 
@@ -81,11 +82,17 @@ class LetterKernel:
     theta: Array
 
     @classmethod
-    def start(cls, features: Sequence[Array]) -> Self:
-        """Where the search begins: the means of the prior, with less noise."""
+    def start(cls, features: Sequence[Array], n_apart: float = 0.0) -> Self:
+        """Where the search begins: the means of the prior, with less noise, for rows that differ at so many sites.
+
+        At more than four sites the share s of each is larger, so that rows correlate as with four: else those of many
+        sites would not, and nothing could be learned from one about another.
+        """
         theta = prior(features)[0]
         theta[1] = FIRST_NOISE
-        return cls(tuple(features), theta)
+        kernel = cls(tuple(features), theta)
+        theta[kernel._ends[:-1]] = np.log(max(1.0, n_apart / SITES_APART * 2 - 1))
+        return kernel
 
     def with_theta(self, theta: Array) -> Self:
         """The same features with other parameters."""
@@ -107,11 +114,15 @@ class LetterKernel:
         """Variance of the noise of a row of weight 1."""
         return float(np.exp(self.theta[1])) + LEAST_NOISE
 
+    @property
+    def _ends(self) -> NDArray[np.intp]:
+        """Where the parameters of each site begin, and the end of the last."""
+        return np.cumsum([2] + [2 + features.shape[1] + features.size for features in self.features])
+
     @cached_property
     def site_kernels(self) -> tuple[SiteKernel, ...]:
         """The kernel of each site."""
-        ends = np.cumsum([2] + [2 + features.shape[1] + features.size for features in self.features])
-        pieces = zip(self.features, ends, ends[1:], strict=False)
+        pieces = zip(self.features, self._ends, self._ends[1:], strict=False)
         return tuple(SiteKernel(features, self.theta[start:end]) for features, start, end in pieces)
 
     @property

@@ -52,7 +52,8 @@ def most_probable(
     """
     m, size = len(y), min(len(y), ROWS)
     means, precisions = prior(features)
-    kernel = LetterKernel.start(features)
+    apart = [1 - ((np.bincount(letters) / m) ** 2).sum() for letters in codes.T]  # shares of pairs of rows
+    kernel = LetterKernel.start(features, float(np.sum(apart)))
     theta, order = kernel.theta.copy(), rng.permutation(m)
     optimizer = Adam([theta], DECAY, [0.0])
     for step in range(1, ADAM_STEPS + 1):
