@@ -284,8 +284,7 @@ def over_one_peer(errors: Mapping[LandscapeTask, Mapping[str, float]]) -> Iterat
         ratio, samples = float(np.exp(apart.mean())), tuple(np.exp(apart).round(4).tolist())
         means.setdefault(next(iter(drawn)).rows, []).append(ratio)
         yield Figure(work, f"ours over {peer}, the best over all draws", ratio, TIMES, samples=samples)
-        standard_error = float(apart.std(ddof=1)) / len(drawn) ** 0.5
-        yield Figure(work, "standard errors of its logarithm from 0", float(apart.mean()) / standard_error, "")
+        yield Figure(work, "standard error of its logarithm", float(apart.std(ddof=1)) / len(drawn) ** 0.5, "")
     for size, ratios in means.items():
         if size <= 1:
             mean = float(np.exp(np.mean(np.log(ratios))))

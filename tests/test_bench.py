@@ -11,7 +11,7 @@ from pathlib import Path
 import commands
 import pytest
 
-from benchmarks import planted
+from benchmarks import landscapes, planted
 from benchmarks.__main__ import main
 from benchmarks.figures import Figure
 from benchmarks.registry import BENCHMARKS, Benchmark
@@ -49,6 +49,20 @@ def test_goals_and_needs(capsys):
     assert all(each["goal"].endswith(".") for each in told)
     _, out, _ = run(capsys, "--list")
     assert len(out.splitlines()) == len(told)
+
+
+def test_landscapes_are_compared_with_one_peer_over_all_draws():
+    """Six peers, five of which are the best of a draw by luck: the one that is best on the whole is named."""
+    ours, *lucky, steady = landscapes.SIDES
+    errors = {
+        landscapes.LandscapeTask("LLVM", 0.05, draw): {ours: 1.0 + draw, steady: 0.8 * (1.0 + draw)}
+        | {side: (0.5 if place == draw else 2.0) * (1.0 + draw) for place, side in enumerate(lucky)}
+        for draw in range(len(lucky))
+    }
+    ratio, error, mean = landscapes.over_one_peer(errors)
+    assert steady in ratio.quantity
+    assert [ratio.value, error.value, mean.value] == pytest.approx([1.25, 0.0, 1.25])
+    assert ratio.samples == pytest.approx([1.25] * len(lucky))
 
 
 def test_rows_name_the_commit():
