@@ -54,15 +54,14 @@ def test_goals_and_needs(capsys):
 def test_landscapes_are_compared_with_one_peer_over_all_draws():
     """Six peers, five of which are the best of a draw by luck: the one that is best on the whole is named."""
     ours, *lucky, steady = landscapes.SIDES
-    errors = {
-        landscapes.LandscapeTask("LLVM", 0.05, draw): {ours: 1.0 + draw, steady: 0.8 * (1.0 + draw)}
-        | {side: (0.5 if place == draw else 2.0) * (1.0 + draw) for place, side in enumerate(lucky)}
-        for draw in range(len(lucky))
-    }
-    ratio, error, mean = landscapes.over_one_peer(errors)
-    assert steady in ratio.quantity
-    assert [ratio.value, error.value, mean.value] == pytest.approx([1.25, 0.0, 1.25])
-    assert ratio.samples == pytest.approx([1.25] * len(lucky))
+    rows = []
+    for draw in range(len(lucky)):
+        errors = {ours: 1.0, steady: 0.8} | {side: 0.5 if place == draw else 2.0 for place, side in enumerate(lucky)}
+        name = {"table": "LLVM", "rows": 0.05, "seed": draw}
+        rows += [{**name, "side": side, "error": (1.0 + draw) * error} for side, error in errors.items()]
+    (ratio,) = (figure for figure in landscapes.figures(rows) if "best of all draws" in figure.quantity)
+    assert ratio.quantity == f"over {steady}, best of all draws, error of the log 0.000"
+    assert [ratio.value, *ratio.samples] == pytest.approx([1.25] * (1 + len(lucky)))
 
 
 def test_rows_name_the_commit():
