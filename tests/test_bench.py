@@ -11,7 +11,7 @@ from pathlib import Path
 import commands
 import pytest
 
-from benchmarks import planted
+from benchmarks import landscapes, planted
 from benchmarks.__main__ import main
 from benchmarks.figures import Figure
 from benchmarks.registry import BENCHMARKS, Benchmark
@@ -49,6 +49,19 @@ def test_goals_and_needs(capsys):
     assert all(each["goal"].endswith(".") for each in told)
     _, out, _ = run(capsys, "--list")
     assert len(out.splitlines()) == len(told)
+
+
+def test_landscapes_are_compared_with_one_peer_over_all_draws():
+    """Six peers, five of which are the best of a draw by luck: the one that is best on the whole is named."""
+    ours, *lucky, steady = landscapes.SIDES
+    rows = []
+    for draw in range(len(lucky)):
+        errors = {ours: 1.0, steady: 0.8} | {side: 0.5 if place == draw else 2.0 for place, side in enumerate(lucky)}
+        name = {"table": "LLVM", "rows": 0.05, "seed": draw}
+        rows += [{**name, "side": side, "error": (1.0 + draw) * error} for side, error in errors.items()]
+    (ratio,) = (figure for figure in landscapes.figures(rows) if "best of all draws" in figure.quantity)
+    assert ratio.quantity == f"over {steady}, best of all draws, error of the log 0.000"
+    assert [ratio.value, *ratio.samples] == pytest.approx([1.25] * (1 + len(lucky)))
 
 
 def test_rows_name_the_commit():
