@@ -22,7 +22,7 @@ from sparsact.fit.candidates.lsh import MAX_NUMBERS
 from sparsact.fit.choose import kinds_to_try, select_model
 from sparsact.fit.effects import Background, explained_from
 from sparsact.fit.explain import confusion, function_names, scored_targets
-from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, as_numbers
+from sparsact.fit.fold_sums import MAX_BITS, MAX_HELD_OUT, FoldSums, as_numbers
 from sparsact.fit.forecast import forecast
 from sparsact.fit.leaks import leaks
 from sparsact.fit.options import FitOptions
@@ -64,7 +64,8 @@ class FitSteps:
             model, details = fit.model, Details()
             n_predicted = min(MAX_HELD_OUT, len(fit.held_out.folds))
             shown = sums.sample.smallest(n_predicted or MAX_HELD_OUT)
-            predicted = fit.held_out.first(sums.sample, n_predicted).predicted if n_predicted else None
+            drawn = sums.drawn(len(fit.held_out.folds))
+            predicted = fit.held_out.first(drawn, n_predicted).predicted if n_predicted else None
             linear, scores = selected.of_degree(1), run.fits[kind.kind].held_out
             of_functions: Sequence[Sequence[FoldScores]] = [scores.r2(), linear.targets]
             if self._is_classes:  # they share the mean R2 of their indicators
@@ -161,12 +162,15 @@ class FitSteps:
     def _sums(self, on_rows: StageProgress) -> FoldSums:
         """The sums of every row, by fold, and a sample of the rows for models that are not made of the sums."""
         table, options, known, most = self.table, self.options, candidates(), MAX_HELD_OUT
-        if len(kinds_to_try(Facts(table, options, known["network"].most_rows))[0]) > 1:
+        kinds, _ = kinds_to_try(Facts(table, options, known["network"].most_rows))
+        if len(kinds) > 1:
             most = known["network" if options.model == "network" else "lsh"].most_rows
             most = max(options.folds, min(most, MAX_NUMBERS // len(table.feature_names)))
         sample = RowSample(most, options.folds, options.random_state)
+        n_packed = max(options.folds, MAX_BITS // len(table.feature_names)) if "latent" in kinds else 0
+        packed = RowSample(n_packed, options.folds, options.random_state)
         design = DesignSums(table.encoding)
-        sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample, design)
+        sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample, packed, design)
         sums = self.checkpoint.run(FitRows(table, self.row_columns).summed_by("choosing", sums), on_rows)
         if not sums.n_rows:
             raise ValueError(f"{table.parts.name} has no rows below its header; a table needs at least one.")

@@ -203,12 +203,12 @@ def test_powers_of_two_change_nothing_but_the_unit(latent, link, exponent):
     y, floor = rows.targets.y, rows.targets.bounds[0]
     one, other = (
         sa.LatentRegressor(latent, degree=1, link=link, censoring=(np.ldexp(floor, e), None), random_state=0).fit(
-            rows.bits, np.ldexp(y, e)
+            unpack(rows.points, "bits"), np.ldexp(y, e)
         )
         for e in (0, exponent)
     )
     unit = exponent if link == "identity" else 0
-    np.testing.assert_array_equal(other.predict(rows.bits), np.ldexp(one.predict(rows.bits), exponent))
+    np.testing.assert_array_equal(other.predict(unpack(rows.points, "bits")), np.ldexp(one.predict(unpack(rows.points, "bits")), exponent))
     np.testing.assert_array_equal(
         other.confidence_intervals([(0,), (2,)]), np.ldexp(one.confidence_intervals([(0,), (2,)]), unit)
     )
@@ -222,8 +222,8 @@ def test_the_logarithm_of_another_unit_is_shifted():
     rows = bent_rows("saturated", 47, 3)
     y = np.exp(rows.targets.y)
     one, other = (sa.LatentRegressor(degree=1, link="log").fit(unpack(rows.points, "bits"), y * unit) for unit in (1.0, 1e-163))
-    np.testing.assert_allclose(other.predict(rows.bits), 1e-163 * one.predict(rows.bits), rtol=1e-9)
-    np.testing.assert_allclose(other.predict_latent(rows.bits), one.predict_latent(rows.bits) + np.log(1e-163))
+    np.testing.assert_allclose(other.predict(unpack(rows.points, "bits")), 1e-163 * one.predict(unpack(rows.points, "bits")), rtol=1e-9)
+    np.testing.assert_allclose(other.predict_latent(unpack(rows.points, "bits")), one.predict_latent(unpack(rows.points, "bits")) + np.log(1e-163))
     assert other.noise_deviation_ == pytest.approx(one.noise_deviation_)
 
 
