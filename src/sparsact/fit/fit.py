@@ -52,6 +52,9 @@ class FitSteps:
     def result(self, name: str, call: str) -> FitResult:
         """The whole fit."""
         table, options = self.table, self.options
+        facts = Facts(table, options, table.n_rows or 0)
+        if len(kinds_to_try(facts)[0]) > 1:
+            self.stages.say(forecast(facts))
         with self.stages.stage("choosing", table.n_rows) as on_rows:
             sums = self._sums(on_rows)
             selected = select_polynomial(sums.search, options)
@@ -62,7 +65,7 @@ class FitSteps:
             encoding, (_, y, _) = self._with_notes(run, choices), sums.sample.rows()
             fit = kind.finished(run.fits[kind.kind], run)
             model, details = fit.model, Details()
-            n_predicted = min(MAX_HELD_OUT, len(fit.held_out.folds))
+            n_predicted = min(MAX_HELD_OUT, len(y), len(fit.held_out.folds))
             shown = sums.sample.smallest(n_predicted or MAX_HELD_OUT)
             drawn = sums.drawn(len(fit.held_out.folds))
             predicted = fit.held_out.first(drawn, n_predicted).predicted if n_predicted else None
@@ -148,8 +151,6 @@ class FitSteps:
         """Models of every kind that may compete with their held-out scores, and why there are no more."""
         facts = Facts(self.table, self.options, sums.n_rows)
         kinds, reason = kinds_to_try(facts)
-        if len(kinds) > 1:
-            self.stages.say(forecast(facts))
         run = FitRun(facts, self.stages, self.checkpoint, sums, selected, kinds)
         for kind in kinds:
             found = candidates()[kind].fit(run)

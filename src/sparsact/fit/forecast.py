@@ -1,4 +1,4 @@
-"""Forecast of the seconds of a fit, once rows are counted and before the models that take long."""
+"""Forecast of the seconds of a fit, once rows are counted."""
 
 from __future__ import annotations
 

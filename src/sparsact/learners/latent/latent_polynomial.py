@@ -76,7 +76,7 @@ class LatentPolynomial:
     steps: int = 0
     converged: bool = False
 
-    @property
+    @cached_property
     def covariance(self) -> Array:
         """Covariance of all parameters: the inverse of the information."""
         return newton.inverse(self.information)
