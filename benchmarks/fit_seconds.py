@@ -14,6 +14,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import nan
 from pathlib import Path
 from typing import Final
 
@@ -100,11 +101,12 @@ def of_screen(path: Path, n_rows: int | None, n_threads: int) -> Row:
     with threadpool_limits(n_threads):
         result = fit_table(data, "y", test=test, progress=heard)
     spent = time.perf_counter() - start[0], time.process_time() - start[1]
-    assert result.test is not None
-    r2 = result.test.targets[0].r2.value
+    r2 = nan if result.test is None else result.test.targets[0].r2.value
     note = {"noted": round(said[0][0], 3), "note": said[0][1]} if said else {}
     of_fit = {"n_rows": len(others), "seconds": round(spent[0], 1), "cpu_seconds": round(spent[1], 1)}
-    return of_fit | {"gigabytes": round(peak_memory() / 1e9, 3), "r2": round(r2, 4), "model": result.choices.kind} | note
+    return (
+        of_fit | {"gigabytes": round(peak_memory() / 1e9, 3), "r2": round(r2, 4), "model": result.choices.kind} | note
+    )
 
 
 def screens(arguments: Namespace) -> Iterator[Figure]:

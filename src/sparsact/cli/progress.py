@@ -65,7 +65,7 @@ class Bars:
 
 @contextmanager
 def bars(shown: bool | None = None) -> Iterator[Bars]:
-    """Bars on stderr, by default if that is a terminal; if it is not, of work that takes long, a line for each stage."""
+    """Bars on stderr, by default if that is a terminal; if it is not, a line for each stage of work that takes long."""
     visible = sys.stderr.isatty() if shown is None else shown
     columns = (
         SpinnerColumn(),

@@ -208,11 +208,15 @@ def test_powers_of_two_change_nothing_but_the_unit(latent, link, exponent):
         for e in (0, exponent)
     )
     unit = exponent if link == "identity" else 0
-    np.testing.assert_array_equal(other.predict(unpack(rows.points, "bits")), np.ldexp(one.predict(unpack(rows.points, "bits")), exponent))
+    np.testing.assert_array_equal(
+        other.predict(unpack(rows.points, "bits")), np.ldexp(one.predict(unpack(rows.points, "bits")), exponent)
+    )
     np.testing.assert_array_equal(
         other.confidence_intervals([(0,), (2,)]), np.ldexp(one.confidence_intervals([(0,), (2,)]), unit)
     )
-    for a, b in zip(*(model.predict_latent(unpack(rows.points, "bits"), return_std=True) for model in (one, other)), strict=True):
+    for a, b in zip(
+        *(model.predict_latent(unpack(rows.points, "bits"), return_std=True) for model in (one, other)), strict=True
+    ):
         np.testing.assert_array_equal(b, np.ldexp(a, unit))
     assert other.noise_deviation_ == np.ldexp(one.noise_deviation_, exponent)
     assert other.censoring_ == (np.ldexp(floor, exponent), None)
@@ -221,9 +225,16 @@ def test_powers_of_two_change_nothing_but_the_unit(latent, link, exponent):
 def test_the_logarithm_of_another_unit_is_shifted():
     rows = bent_rows("saturated", 47, 3)
     y = np.exp(rows.targets.y)
-    one, other = (sa.LatentRegressor(degree=1, link="log").fit(unpack(rows.points, "bits"), y * unit) for unit in (1.0, 1e-163))
-    np.testing.assert_allclose(other.predict(unpack(rows.points, "bits")), 1e-163 * one.predict(unpack(rows.points, "bits")), rtol=1e-9)
-    np.testing.assert_allclose(other.predict_latent(unpack(rows.points, "bits")), one.predict_latent(unpack(rows.points, "bits")) + np.log(1e-163))
+    one, other = (
+        sa.LatentRegressor(degree=1, link="log").fit(unpack(rows.points, "bits"), y * unit) for unit in (1.0, 1e-163)
+    )
+    np.testing.assert_allclose(
+        other.predict(unpack(rows.points, "bits")), 1e-163 * one.predict(unpack(rows.points, "bits")), rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        other.predict_latent(unpack(rows.points, "bits")),
+        one.predict_latent(unpack(rows.points, "bits")) + np.log(1e-163),
+    )
     assert other.noise_deviation_ == pytest.approx(one.noise_deviation_)
 
 
@@ -231,7 +242,9 @@ def test_likelihoods_of_candidates_are_of_the_targets_as_they_are():
     rows = bent_rows("hinge", 60, 3, floor=0.3)
     y, floor = rows.targets.y, rows.targets.bounds[0]
     one, other = (
-        sa.LatentRegressor(degree="auto", censoring=(floor * unit, None), random_state=0).fit(unpack(rows.points, "bits"), y * unit)
+        sa.LatentRegressor(degree="auto", censoring=(floor * unit, None), random_state=0).fit(
+            unpack(rows.points, "bits"), y * unit
+        )
         for unit in (1.0, 2.0**40)
     )
     measured = np.mean(y > floor)
