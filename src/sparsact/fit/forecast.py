@@ -36,8 +36,8 @@ def seconds(n_rows: int, *, of_numbers: bool) -> float:
 
 def seconds_of_letters(n_rows: int, n_sites: int, n_bits: int) -> float:
     """The same of sites with letters: of polynomials, networks and processes and, of many sites, of a latent."""
-    many, looked = n_sites > MANY_SITES, 2 * ROWS_OF_LOOK
-    rows = ROWS_OF_LOOK if many and n_rows > looked else min(n_rows, MAX_NUMBERS // n_bits)
+    many, sampled = n_sites > MANY_SITES, MAX_NUMBERS // n_bits
+    rows = ROWS_OF_LOOK if many and n_rows > sampled else min(n_rows, sampled)
     networks = OF_NETWORKS * batch_size(rows) * (n_bits + UNITS)
     found = OF_POLYNOMIALS * n_bits**2 + networks + OF_PROCESSES * min(rows, STEP_ROWS) + OF_LATENTS * many * n_rows
     return max(found, seconds(rows, of_numbers=False))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.fit.candidate import CandidateKind, Facts, Fit, FitRun, has_letters
+from sparsact.fit.candidates.network import PROMISING
 from sparsact.fit.effects import Background
 from sparsact.fit.explain import function_of
 from sparsact.fit.held_out import HeldOutScores
@@ -22,8 +23,6 @@ from sparsact.learners.low_degree.estimator import LowDegree
 LARGEST_GRID: Final = 1 << 18  # combinations at which a function is evaluated: four sites of 20 letters
 AT_ONCE: Final = 1 << 15
 ROWS_OF_LOOK: Final = 4_000
-# A look's error over the best other model's, at which letters may win: errors fall to half from 4,000 rows to 30,000.
-PROMISING: Final = 2.0
 MOST_PARTS: Final = 20_000  # products of a polynomial, and pairs of sites
 
 
@@ -102,9 +101,9 @@ class LettersCandidate(CandidateKind):
         return facts.of_letters
 
     def fit(self, run: FitRun) -> Fit | str:
-        """A model of all rows, or of a sample of many; where a latent has been fitted to many, a look at few is first."""
-        whole = run.sample.rows()
-        if run.options.model != self.kind and "latent" in run.fits and len(whole[1]) > 2 * self.rows_of_look:
+        """A model of all rows or of a sample of many; where another has learned from more, a look at a few is first."""
+        whole, seen = run.sample.rows(), max((len(fit.held_out.folds) for fit in run.fits.values()), default=0)
+        if run.options.model != self.kind and seen > len(whole[1]):
             look = self._fitted(run, "looking at letters", run.sample.at_most(self.rows_of_look)).mean_r2
             best = max(fit.mean_r2 for fit in run.fits.values())
             if 1 - look > PROMISING * (1 - best):
