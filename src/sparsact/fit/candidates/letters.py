@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.fit.candidate import CandidateKind, Facts, Fit, FitRun, has_letters
-from sparsact.fit.candidates.network import PROMISING
 from sparsact.fit.effects import Background
 from sparsact.fit.explain import function_of
 from sparsact.fit.held_out import HeldOutScores
@@ -101,12 +100,15 @@ class LettersCandidate(CandidateKind):
         return facts.of_letters
 
     def fit(self, run: FitRun) -> Fit | str:
-        """A model of all rows or of a sample of many; where another has learned from more, a look at a few is first."""
+        """A model of all rows or of a sample of many; where another has learned from more, a look at a few is first.
+
+        They are fitted to the whole sample only where a few rows make them as good as that model.
+        """
         whole, seen = run.sample.rows(), max((len(fit.held_out.folds) for fit in run.fits.values()), default=0)
         if run.options.model != self.kind and seen > len(whole[1]):
             look = self._fitted(run, "looking at letters", run.sample.at_most(self.rows_of_look)).mean_r2
             best = max(fit.mean_r2 for fit in run.fits.values())
-            if 1 - look > PROMISING * (1 - best):
+            if look < best:
                 return f"{self.name} of {self.rows_of_look:,} rows had R² {look:.3f}, another of more rows {best:.3f}"
         return self._fitted(run, "fitting letters", whole)
 
