@@ -28,7 +28,7 @@ from benchmarks.figures import TIMES, Figure
 from benchmarks.harness import Row, alone, kept_rows, timed
 from benchmarks.program import KEPT_ROWS, option, program
 from sparsact import fit_table
-from sparsact.fit.forecast import LONG, SPREAD, seconds
+from sparsact.fit.forecast import LONG, SPREAD, seconds, seconds_of_letters
 from sparsact.memory import peak_memory
 from sparsact.passes.progress import Progress
 
@@ -143,6 +143,8 @@ def main(arguments: Namespace) -> Iterator[Figure]:
     apart = []
     for row in kept_rows(arguments.rows, cells):
         expected = seconds(row["n_rows"], of_numbers=row["columns"] == "numbers")
+        if row["columns"] == "letters":
+            expected = seconds_of_letters(row["n_rows"], row["n"], row["n"] * len(LETTERS))
         work = f"default fit of {row['n_rows']:,} rows of {row['n']} columns of {row['columns']}"
         yield Figure(work, "CPU seconds", row["cpu_seconds"], "s")
         if max(expected, row["cpu_seconds"]) > LONG:

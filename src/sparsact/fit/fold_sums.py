@@ -29,7 +29,7 @@ class FoldSums:
     """A low-degree statistic for each fold, a sample of the rows, their design, and the range of each target.
 
     ``packed`` is a larger sample, which has the rows of the other, with eight columns of bits a byte; it holds none
-    where no model takes so many.
+    where no model takes more rows.
     """
 
     target: Real | Classes
@@ -89,7 +89,7 @@ class FoldSums:
         self.low, self.high = arrays["low"], arrays["high"]
 
     def bits_of_many(self, most: int) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.intp]]:
-        """Columns of bits (m, n), targets and folds of at most so many rows: those of the sample first."""
+        """Columns of bits (m, n), targets and folds of at most ``most`` rows, with the rows of the sample among them."""
         if most <= self.sample.most or not self.packed.most:
             X, y, folds = self.sample.at_most(most)
             return X.astype(bool), y, folds
@@ -97,7 +97,7 @@ class FoldSums:
         return np.unpackbits(packed, axis=1, count=self.search.n_features_in_).view(np.bool_), y, folds
 
     def drawn(self, n_rows: int) -> RowSample:
-        """The sample that holds so many rows."""
+        """The sample that holds ``n_rows`` rows."""
         return self.sample if n_rows <= len(self.sample.rows()[1]) else self.packed
 
     def by_lasso(self) -> FoldSums:

@@ -131,7 +131,7 @@ class PolynomialProblem:
         to_few[[0, 1], [0, 1]] = 1.0
         to_few[2:-1, 1 + p :] = np.eye(len(at.c))
         to_few[-1, 2 : 1 + p] = by_b
-        # A monomial's direction is what it has beside that: z - u rho', of which only products are made.
+        # A monomial's direction is the rest, z - u rho'; only its products with others are needed.
         steep, own = slope * curve.slope, slice(2, 1 + p)
         mixed = curvature[:, None] * curve.slope[:, None] * few
         mixed[:, 2:-1] += slope[:, None] * curve.slope_by_parameters
