@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ class LatentFit:
     steps: int
     freedom: float = np.inf
 
-    def expected(self, bits: Array) -> Array:
+    def expected(self, bits: NDArray[Any]) -> Array:
         """Expected measurements at points of bits (m, n)."""
         return self.measurement.expected(*self.latent.moments(bits, curve_known=True))
 

@@ -101,7 +101,7 @@ class PolynomialProblem:
     def _products(self) -> Array:
         """Mean products (p - 1, p - 1) of the monomials over the rows."""
         weights = self.targets.weights
-        return self.monomials.products(weights) / weights.sum()
+        return np.asarray(self.monomials.products(weights) / weights.sum())
 
     def deviation(self, b: Array) -> tuple[float, Array]:
         r""":math:`\rho`, and its derivatives (p - 1,) by the coefficients but the intercept."""
