@@ -168,7 +168,8 @@ class FitSteps:
             most = known["network" if options.model == "network" else "lsh"].most_rows
             most = max(options.folds, min(most, MAX_NUMBERS // len(table.feature_names)))
         sample = RowSample(most, options.folds, options.random_state)
-        n_packed = max(options.folds, MAX_BITS // len(table.feature_names)) if "latent" in kinds else 0
+        is_packed = "latent" in kinds and not table.encoding.real
+        n_packed = max(options.folds, MAX_BITS // len(table.feature_names)) if is_packed else 0
         packed = RowSample(n_packed, options.folds, options.random_state)
         design = DesignSums(table.encoding)
         sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample, packed, design)
