@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -198,13 +199,19 @@ def test_plans_that_version_0_1_wrote_are_exact(name, methods):
 
 @pytest.mark.parametrize("weights", ["int8", "int4"])
 def test_quantised_plans_that_version_0_1_wrote_compute_what_they_did(weights):
-    """What it computes for each layer is what a model computes that is quantised now, to the bit."""
+    """What it computes is what a model computes that is quantised now, to the bit.
+
+    Errors of the layers were measured on another processor, whose float32 products round differently.
+    """
     options = {"weights": weights, "keep_weights": weights == "int8"}
     model, now = Planned().eval(), Planned().eval()
     load_plan(model, FILES / f"plan-{weights}.safetensors", spread(20, 11))
     sparsify(now, "exact", list(spread(20, 11).split(4)), **options)
     assert selectors(model) == selectors(now)
-    assert plan_of(model).layers == plan_of(now).layers
+    errors = [[layer.error for layer in plan_of(one).layers] for one in (model, now)]
+    np.testing.assert_allclose(*errors, rtol=1e-5)
+    layers = [[replace(layer, error=0.0) for layer in plan_of(one).layers] for one in (model, now)]
+    assert layers[0] == layers[1]
     assert model.state_dict().keys() == now.state_dict().keys()
     with torch.no_grad():
         assert torch.equal(model(spread(20, 11)), now(spread(20, 11)))
