@@ -208,7 +208,7 @@ def influences(model: Expanded, points: NDArray[Any]) -> NDArray[np.float64]:
     values, m = predictor(model).values, len(points)
     whole = values(points)
     found = np.empty((whole.shape[1], n))
-    for columns in np.array_split(np.arange(n), max(1, n * m // ROWS_AT_ONCE)):
+    for columns in np.array_split(np.arange(n), min(n, 1 + n * m // ROWS_AT_ONCE)):
         flipped = np.repeat(points[None], len(columns), axis=0)
         places = np.arange(len(columns)), slice(None), columns
         flipped[places] = 1 - flipped[places] if model.encoding_ == "bits" else -flipped[places]
