@@ -37,7 +37,7 @@ def test_folds_are_disjoint_and_their_union_is_one_fit(tmp_path):
     np.savez(tmp_path / "t.npz", X=X, y=y)
     table = open_table(tmp_path / "t.npz", "y", batch_rows=31)
     search, sample = LowDegreeRegressorCV(cv=4, random_state=1), RowSample(500, 4, 1)
-    sums = FoldSums(Real("y"), search, sample, DesignSums(table.encoding))
+    sums = FoldSums(Real("y"), search, sample, sample.empty(), DesignSums(table.encoding))
     first = 0
     for batch in table.batches():
         sums.add(Batch(*batch, first_row=first))

@@ -34,20 +34,23 @@ class RowsPerSecond(ProgressColumn):
 
 
 class Bars:
-    """A bar for each stage."""
+    """A bar for each stage; with ``lines``, instead of bars, a note and from there on the names of stages."""
 
-    def __init__(self, bars: Progress) -> None:
-        self._bars = bars
+    def __init__(self, bars: Progress, lines: bool = False) -> None:
+        self._bars, self._lines = bars, lines
         self._tasks: dict[str, TaskID] = {}
-        self._resumed = 0
+        self._resumed, self._noted = 0, False
 
     def __call__(self, now: progress.Progress) -> None:
         """Move the bar of the stage, or print the note above the bars."""
         if now.note:
-            if not self._bars.disable:
-                self._bars.console.print(now.note)
+            self._noted = True
+            if self._lines or not self._bars.disable:
+                self._bars.console.print(now.note, soft_wrap=True)
             return
         if now.stage not in self._tasks:
+            if self._lines and self._noted:
+                self._bars.console.print(f"{now.stage} ...")
             self._tasks[now.stage] = self._bars.add_task(now.stage, total=now.total, counts_rows=True)
             self._resumed = 0
         task = self._tasks[now.stage]
@@ -62,7 +65,7 @@ class Bars:
 
 @contextmanager
 def bars(shown: bool | None = None) -> Iterator[Bars]:
-    """Bars on stderr. By default they are shown when stderr is a terminal."""
+    """Bars on stderr, by default if that is a terminal; if it is not, a line for each stage of work that takes long."""
     visible = sys.stderr.isatty() if shown is None else shown
     columns = (
         SpinnerColumn(),
@@ -74,4 +77,4 @@ def bars(shown: bool | None = None) -> Iterator[Bars]:
     )
     # Where stderr is a file, rich writes the finished bars once.
     with Progress(*columns, console=Console(stderr=True), disable=not visible) as drawn:
-        yield Bars(drawn)
+        yield Bars(drawn, lines=shown is None and not visible)

@@ -29,6 +29,7 @@ from sparsact.learners.predictor import predictor
 TERMS_EXPLAINED: Final = 20  # whose aliases are looked for
 LARGEST_CUBE: Final = 24
 ROWS_FLIPPED: Final = 200_000  # predictions for the influences
+ROWS_AT_ONCE: Final = 1 << 12
 Array = NDArray[np.float64]
 Expanded = LowDegree | OnCube | CubeEnsemble  # models with coefficients of sets of columns
 
@@ -203,13 +204,15 @@ def influences(model: Expanded, points: NDArray[Any]) -> NDArray[np.float64]:
     """
     n = points.shape[1]
     points = points[: max(1, ROWS_FLIPPED // n)]
-    values = predictor(model).values
+    values, m = predictor(model).values, len(points)
     whole = values(points)
     found = np.empty((whole.shape[1], n))
-    for i in range(n):
-        flipped = points.copy()
-        flipped[:, i] = 1 - points[:, i] if model.encoding_ == "bits" else -points[:, i]
-        found[:, i] = (((whole - values(flipped)) / 2) ** 2).mean(axis=0)
+    for columns in np.array_split(np.arange(n), min(n, 1 + n * m // ROWS_AT_ONCE)):
+        flipped = np.repeat(points[None], len(columns), axis=0)
+        places = np.arange(len(columns)), slice(None), columns
+        flipped[places] = 1 - flipped[places] if model.encoding_ == "bits" else -flipped[places]
+        changes = whole - values(flipped.reshape(-1, n)).reshape(len(columns), m, -1)
+        found[:, columns] = ((changes / 2) ** 2).mean(axis=1).T
     return found
 
 

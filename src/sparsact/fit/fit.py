@@ -23,7 +23,7 @@ from sparsact.fit.candidates.lsh import MAX_NUMBERS
 from sparsact.fit.choose import kinds_to_try, select_model
 from sparsact.fit.effects import Background, explained_from
 from sparsact.fit.explain import confusion, function_names, scored_targets
-from sparsact.fit.fold_sums import MAX_HELD_OUT, FoldSums, as_numbers
+from sparsact.fit.fold_sums import MAX_BITS, MAX_HELD_OUT, FoldSums, as_numbers
 from sparsact.fit.forecast import forecast
 from sparsact.fit.leaks import leaks
 from sparsact.fit.options import FitOptions
@@ -55,6 +55,9 @@ class FitSteps:
     def result(self, name: str, call: str) -> FitResult:
         """The whole fit."""
         table, options = self.table, self.options
+        facts = Facts(table, options, table.n_rows or 0)
+        if len(kinds_to_try(facts)[0]) > 1:
+            self.stages.say(forecast(facts))
         with self.stages.stage("choosing", table.n_rows) as on_rows:
             sums = self._sums(on_rows)
             selected = select_polynomial(sums.search, options)
@@ -65,9 +68,10 @@ class FitSteps:
             encoding, (_, y, _) = self._with_notes(run, choices), sums.sample.rows()
             fit = kind.finished(run.fits[kind.kind], run)
             model, details = fit.model, Details()
-            n_predicted = min(MAX_HELD_OUT, len(fit.held_out.folds))
+            n_predicted = min(MAX_HELD_OUT, len(y), len(fit.held_out.folds))
             shown = sums.sample.smallest(n_predicted or MAX_HELD_OUT)
-            predicted = fit.held_out.first(sums.sample, n_predicted).predicted if n_predicted else None
+            drawn = sums.drawn(len(fit.held_out.folds))
+            predicted = fit.held_out.first(drawn, n_predicted).predicted if n_predicted else None
             linear, scores = selected.of_degree(1), run.fits[kind.kind].held_out
             of_functions: Sequence[Sequence[FoldScores]] = [scores.r2(), linear.targets]
             if self._is_classes:  # they share the mean R2 of their indicators
@@ -151,8 +155,6 @@ class FitSteps:
         """Models of every kind that may compete with their held-out scores, and why there are no more."""
         facts = Facts(self.table, self.options, sums.n_rows)
         kinds, reason = kinds_to_try(facts)
-        if len(kinds) > 1:
-            self.stages.say(forecast(facts))
         run = FitRun(self.table, self.options, sums.n_rows, self.stages, self.checkpoint, sums, selected, kinds)
         for kind in kinds:
             found = candidates()[kind].fit(run)
@@ -165,12 +167,16 @@ class FitSteps:
     def _sums(self, on_rows: StageProgress) -> FoldSums:
         """The sums of every row, by fold, and a sample of the rows for models that are not made of the sums."""
         table, options, known, most = self.table, self.options, candidates(), MAX_HELD_OUT
-        if len(kinds_to_try(Facts(table, options, known["network"].most_rows))[0]) > 1:
+        kinds, _ = kinds_to_try(Facts(table, options, known["network"].most_rows))
+        if len(kinds) > 1:
             most = known["network" if options.model == "network" else "lsh"].most_rows
             most = max(options.folds, min(most, MAX_NUMBERS // len(table.feature_names)))
         sample = RowSample(most, options.folds, options.random_state)
+        is_packed = "latent" in kinds and not table.encoding.real
+        n_packed = max(options.folds, MAX_BITS // len(table.feature_names)) if is_packed else 0
+        packed = RowSample(n_packed, options.folds, options.random_state)
         design = DesignSums(table.encoding)
-        sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample, design)
+        sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample, packed, design)
         sums = self.checkpoint.run(FitRows(table, self.row_columns).summed_by("choosing", sums), on_rows)
         if not sums.n_rows:
             raise ValueError(f"{table.parts.name} has no rows below its header; a table needs at least one.")

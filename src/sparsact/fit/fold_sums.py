@@ -20,16 +20,22 @@ from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 from sparsact.statistics.row_sample import RowSample
 from sparsact.statistics.statistic import Batch
 
+MAX_BITS: Final = 1 << 29  # of a sample of packed rows: half a gigabyte where a model takes a byte for each
 MAX_HELD_OUT: Final = 5000  # rows whose held-out predictions are kept for the figures
 
 
 @dataclass
 class FoldSums:
-    """A low-degree statistic for each fold, a sample of the rows, their design, and the range of each target."""
+    """A low-degree statistic for each fold, a sample of the rows, their design, and the range of each target.
+
+    ``packed`` is a larger sample, which has the rows of the other, with eight columns of bits a byte; it holds none
+    where no model takes more rows.
+    """
 
     target: Real | Classes
     search: LowDegreeRegressorCV
     sample: RowSample
+    packed: RowSample
     design: DesignSums
     low: NDArray[np.float64] = field(default_factory=lambda: np.array(np.inf))
     high: NDArray[np.float64] = field(default_factory=lambda: np.array(-np.inf))
@@ -41,7 +47,8 @@ class FoldSums:
 
     def empty(self) -> FoldSums:
         """The same without rows."""
-        return FoldSums(self.target, clone(self.search), self.sample.empty(), self.design.empty())
+        samples = self.sample.empty(), self.packed.empty()
+        return FoldSums(self.target, clone(self.search), *samples, self.design.empty())
 
     def add(self, batch: Batch) -> None:
         """Add rows of the table."""
@@ -49,6 +56,8 @@ class FoldSums:
         self.search.rows_dealt_, self.search._next_folds = batch.first_row, batch.folds
         self.search.partial_fit(X, as_numbers(self.target, y), batch.weights)
         self.sample.add(batch)
+        if self.packed.most:
+            self.packed.add(replace(batch, X=np.packbits(X, axis=1)))
         self.design.add(X)
         self.low, self.high = np.minimum(self.low, y.min(axis=0)), np.maximum(self.high, y.max(axis=0))
 
@@ -58,13 +67,16 @@ class FoldSums:
             self.search.merge(other.search)
             self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         self.sample.merge(other.sample)
+        self.packed.merge(other.packed)
         self.design.merge(other.design)
 
     def state(self) -> tuple[State, Arrays]:
         """Return the sums as JSON and arrays."""
         search, of_search = self.search.state()
         sample, arrays = self.sample.state()
-        state = {"search": search, "sample": sample}
+        packed, of_packed = self.packed.state()
+        state = {"search": search, "sample": sample, "packed": packed}
+        arrays |= add_prefix("packed", of_packed)
         arrays |= add_prefix("search", of_search) | {"low": np.atleast_1d(self.low), "high": np.atleast_1d(self.high)}
         return state, arrays | self.design.arrays()
 
@@ -72,8 +84,21 @@ class FoldSums:
         """Restore the sums from a saved state."""
         self.search.restore(state["search"], strip_prefix("search", arrays))
         self.sample.restore(state["sample"], arrays)
+        self.packed.restore(state["packed"], strip_prefix("packed", arrays))
         self.design.restore(arrays)
         self.low, self.high = arrays["low"], arrays["high"]
+
+    def bits_of_many(self, most: int) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.intp]]:
+        """Columns of bits (m, n), targets and folds of at most ``most`` rows, those in the sample first."""
+        if most <= self.sample.most or not self.packed.most:
+            X, y, folds = self.sample.at_most(most)
+            return X.astype(bool), y, folds
+        packed, y, folds = self.packed.at_most(most)
+        return np.unpackbits(packed, axis=1, count=self.search.n_features_in_).view(np.bool_), y, folds
+
+    def drawn(self, n_rows: int) -> RowSample:
+        """The sample that holds ``n_rows`` rows."""
+        return self.sample if n_rows <= len(self.sample.rows()[1]) else self.packed
 
     def by_lasso(self) -> FoldSums:
         """The same sums, with terms chosen by the lasso."""

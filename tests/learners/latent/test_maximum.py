@@ -10,10 +10,13 @@ from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 import sparsact as sa
+from sparsact.hypercube import characters
+from sparsact.learners.latent import fitting
 from sparsact.learners.latent.fitting import MeasuredRows, polynomial_fit
 from sparsact.learners.latent.latent_polynomial import LEAST_NOISE
 from sparsact.learners.latent.links import LINKS
 from sparsact.learners.latent.targets import Targets
+from sparsact.learners.points import pack, unpack
 
 BENT = {
     "steep": lambda f: np.sinh(1.3 * f),
@@ -22,20 +25,27 @@ BENT = {
 }
 
 
-def bent_rows(curve, m, n, *, seed=5, floor=None):
-    """Rows of an additive latent of variance 1 through a curve, with noise of a fifth, perhaps behind a floor."""
+def bent_rows(curve, m, n, *, seed=5, floor=None, rare=None):
+    """Rows of an additive latent of variance 1 through a curve, with noise of a fifth, perhaps behind a floor.
+
+    With ``rare``, that share of the entries is not the usual one of its column.
+    """
     rng = np.random.default_rng(seed)
     bits, b = rng.integers(0, 2, (m, n)), rng.normal(size=n)
+    if rare is not None:
+        bits = (rng.random((m, n)) < rare) ^ (np.arange(n) % 2 == 1)
     mean = BENT[curve]((1 - 2 * bits) @ b / np.linalg.norm(b))
     y = mean + 0.2 * mean.std() * rng.normal(size=m)
     lower = -np.inf if floor is None else float(np.quantile(y, floor))
     weights = 1.0 + np.arange(m) % 3
-    return MeasuredRows(bits.astype(float), Targets.of(np.maximum(y, lower), weights, (lower, np.inf)))
+    return MeasuredRows(pack(bits, "bits"), Targets.of(np.maximum(y, lower), weights, (lower, np.inf)))
 
 
-def written(problem, at):
+def written(fit, rows):
     """Penalised log-likelihood of the parameters in a row, as the module writes it, with normal densities of SciPy."""
-    targets, Z = problem.targets, problem.monomials
+    problem, at = fit.problem, fit.at
+    targets, Z = problem.targets, characters(unpack(rows.points), fit.subsets[1:])
+    Z = Z - np.average(Z, axis=0, weights=targets.weights)
     low, p = targets.side < 0, len(at.b)
 
     def value(theta):
@@ -63,13 +73,16 @@ def out_of_a_row(at, theta):
     return replace(at, precision=theta[0], b=theta[1 : 1 + p], c=theta[1 + p :])
 
 
+@pytest.mark.parametrize("rare", [None, 0.05])
 @pytest.mark.parametrize("link", LINKS)
-def test_first_and_second_derivatives_are_those_of_the_written_likelihood(link):
-    fit = polynomial_fit(bent_rows("saturated", 60, 4, floor=0.2), link, 1, 2.0)
+def test_first_and_second_derivatives_are_those_of_the_written_likelihood(link, rare):
+    rows = bent_rows("saturated", 60, 4, floor=0.2, rare=rare)
+    fit = polynomial_fit(rows, link, 1, 2.0)
+    assert isinstance(fit.problem.monomials.matrix, np.ndarray) == (rare is None)
     rng = np.random.default_rng(0)
     theta = in_a_row(fit.at) + 0.2 * rng.normal(size=len(in_a_row(fit.at)))
     value, gradient, hessian = fit.problem.terms(out_of_a_row(fit.at, theta))
-    objective = written(fit.problem, fit.at)
+    objective = written(fit, rows)
     assert value == pytest.approx(objective(theta), rel=1e-10)
     step = 1e-5 * np.eye(len(theta))
     found = [(objective(theta + e) - objective(theta - e)) / 2e-5 for e in step]
@@ -89,9 +102,10 @@ SEARCHES = [
 @pytest.mark.parametrize(("curve", "m", "n", "link"), few_of(SEARCHES, SEARCHES[:1] + SEARCHES[2:4]))
 def test_no_other_search_gets_higher_than_a_hundredth_of_a_nat(link, curve, m, n):
     """BFGS of the written likelihood, from the fit itself and from random starts."""
-    fit = polynomial_fit(bent_rows(curve, m, n), link, 1, None)
+    rows = bent_rows(curve, m, n)
+    fit = polynomial_fit(rows, link, 1, None)
     assert fit.at.converged
-    objective = written(fit.problem, fit.at)
+    objective = written(fit, rows)
     reached = fit.problem.terms(fit.at)[0]
     rng = np.random.default_rng(1)
     size = len(in_a_row(fit.at))
@@ -125,9 +139,9 @@ def test_two_thousand_rows_are_at_their_maximum_too():
 def test_a_search_that_is_cut_short_says_so_and_names_the_limit():
     rows = bent_rows("hinge", 80, 4)
     with pytest.warns(ConvergenceWarning, match=r"\(max_iter=2\); raise max_iter") as found:
-        sa.LatentRegressor(degree=1, link="monotone", max_iter=2).fit(rows.bits, rows.targets.y)
+        sa.LatentRegressor(degree=1, link="monotone", max_iter=2).fit(unpack(rows.points, "bits"), rows.targets.y)
     assert found[0].filename == __file__
-    sa.LatentRegressor(degree=1, link="monotone").fit(rows.bits, rows.targets.y)
+    sa.LatentRegressor(degree=1, link="monotone").fit(unpack(rows.points, "bits"), rows.targets.y)
 
 
 # ---- intervals ----
@@ -189,16 +203,20 @@ def test_powers_of_two_change_nothing_but_the_unit(latent, link, exponent):
     y, floor = rows.targets.y, rows.targets.bounds[0]
     one, other = (
         sa.LatentRegressor(latent, degree=1, link=link, censoring=(np.ldexp(floor, e), None), random_state=0).fit(
-            rows.bits, np.ldexp(y, e)
+            unpack(rows.points, "bits"), np.ldexp(y, e)
         )
         for e in (0, exponent)
     )
     unit = exponent if link == "identity" else 0
-    np.testing.assert_array_equal(other.predict(rows.bits), np.ldexp(one.predict(rows.bits), exponent))
+    np.testing.assert_array_equal(
+        other.predict(unpack(rows.points, "bits")), np.ldexp(one.predict(unpack(rows.points, "bits")), exponent)
+    )
     np.testing.assert_array_equal(
         other.confidence_intervals([(0,), (2,)]), np.ldexp(one.confidence_intervals([(0,), (2,)]), unit)
     )
-    for a, b in zip(*(model.predict_latent(rows.bits, return_std=True) for model in (one, other)), strict=True):
+    for a, b in zip(
+        *(model.predict_latent(unpack(rows.points, "bits"), return_std=True) for model in (one, other)), strict=True
+    ):
         np.testing.assert_array_equal(b, np.ldexp(a, unit))
     assert other.noise_deviation_ == np.ldexp(one.noise_deviation_, exponent)
     assert other.censoring_ == (np.ldexp(floor, exponent), None)
@@ -207,9 +225,16 @@ def test_powers_of_two_change_nothing_but_the_unit(latent, link, exponent):
 def test_the_logarithm_of_another_unit_is_shifted():
     rows = bent_rows("saturated", 47, 3)
     y = np.exp(rows.targets.y)
-    one, other = (sa.LatentRegressor(degree=1, link="log").fit(rows.bits, y * unit) for unit in (1.0, 1e-163))
-    np.testing.assert_allclose(other.predict(rows.bits), 1e-163 * one.predict(rows.bits), rtol=1e-9)
-    np.testing.assert_allclose(other.predict_latent(rows.bits), one.predict_latent(rows.bits) + np.log(1e-163))
+    one, other = (
+        sa.LatentRegressor(degree=1, link="log").fit(unpack(rows.points, "bits"), y * unit) for unit in (1.0, 1e-163)
+    )
+    np.testing.assert_allclose(
+        other.predict(unpack(rows.points, "bits")), 1e-163 * one.predict(unpack(rows.points, "bits")), rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        other.predict_latent(unpack(rows.points, "bits")),
+        one.predict_latent(unpack(rows.points, "bits")) + np.log(1e-163),
+    )
     assert other.noise_deviation_ == pytest.approx(one.noise_deviation_)
 
 
@@ -217,7 +242,9 @@ def test_likelihoods_of_candidates_are_of_the_targets_as_they_are():
     rows = bent_rows("hinge", 60, 3, floor=0.3)
     y, floor = rows.targets.y, rows.targets.bounds[0]
     one, other = (
-        sa.LatentRegressor(degree="auto", censoring=(floor * unit, None), random_state=0).fit(rows.bits, y * unit)
+        sa.LatentRegressor(degree="auto", censoring=(floor * unit, None), random_state=0).fit(
+            unpack(rows.points, "bits"), y * unit
+        )
         for unit in (1.0, 2.0**40)
     )
     measured = np.mean(y > floor)
@@ -253,3 +280,27 @@ def test_a_bound_is_compared_in_the_precision_of_the_targets():
     model = sa.LatentRegressor(degree=1, censoring=(0.3, None)).fit(bits, y)
     assert model.censoring_ == (float(np.float32(0.3)), None)
     assert model.n_censored_ == (y == np.float32(0.3)).sum() > 0
+
+
+def test_a_search_that_begins_with_some_of_many_rows_ends_where_the_others_do(monkeypatch):
+    """Rows times monomials are beyond the limit, which is lowered; the maximum is the same to 1e-4 of an error."""
+    rows = bent_rows("saturated", 3000, 40, rare=0.03)
+    whole = polynomial_fit(rows, "sigmoid", 1, None)
+    monkeypatch.setattr(fitting, "_LONG", 1e5)
+    found = polynomial_fit(rows, "sigmoid", 1, None)
+    assert found.at.converged
+    assert found.at.steps != whole.at.steps
+    errors = np.sqrt(whole.at.covariance.diagonal())
+    assert np.abs((in_a_row(found.at) - in_a_row(whole.at)) / errors).max() < 0.01
+
+
+@pytest.mark.parametrize("rare", [0.02, 0.5])
+def test_deviations_of_predictions_are_quadratic_forms(rare):
+    rng = np.random.default_rng(3)
+    bits = rng.random((300, 9)) < rare
+    y = (1 - 2 * bits) @ rng.normal(size=9) + rng.normal(size=300)
+    model = sa.LatentRegressor(degree=2, alpha=1.0).fit(bits, y)
+    latent, signs = model._fitted.latent, characters(1 - 2 * bits, model._fitted.latent.subsets)
+    _, deviations = model.predict_latent(bits, return_std=True)
+    expected = latent.unit * np.sqrt((signs @ latent.covariance * signs).sum(axis=1))
+    np.testing.assert_allclose(deviations, expected, rtol=1e-6)

@@ -9,7 +9,7 @@ from typing import Final
 from sparsact.fit.candidate import CandidateKind
 
 # In the order in which they are fitted. A new kind is a file of this folder that binds `CANDIDATE`, and its name here.
-KINDS: Final = ("low-degree", "lsh", "sparse", "lasso", "gp", "letters", "latent", "trees", "network", "ensemble")
+KINDS: Final = ("low-degree", "lsh", "sparse", "lasso", "gp", "latent", "letters", "trees", "network", "ensemble")
 
 
 @cache

@@ -19,7 +19,8 @@ from sparsact.fit.options import FitOptions
 from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import TERMS_KEPT
 from sparsact.learners import LatentRegressor
-from sparsact.learners.latent.selection import MOST_MONOMIALS
+from sparsact.learners.latent.monomials import SPARSE
+from sparsact.learners.latent.selection import MOST_COLUMNS as MOST_BITS
 from sparsact.learners.latent.targets import pinned, sides
 from sparsact.reports.chapter import Chapter
 from sparsact.statistics.row_sample import RowSample
@@ -27,7 +28,8 @@ from sparsact.statistics.row_sample import RowSample
 SAME: Final = 1.02  # errors this close are the same, and the polynomial is taken
 PROCESS_ROWS, MOST_COLUMNS = 5_000, 16  # up to which a latent Gaussian process is tried too
 MANY_SITES: Final = 20  # beyond, no ensemble with interactions of all sizes competes for bits
-PRODUCTS: Final = 4e9  # rows times squared columns, up to which a sigmoid is tried by itself: half a minute
+PRODUCTS: Final = 4e9  # of two columns in a row, up to which a sigmoid is tried by itself: half a minute
+DENSE: Final = 10  # products of dense columns in the time of one of sparse columns
 ROWS_SHOWN: Final = 2_000
 
 
@@ -103,8 +105,18 @@ def link_to_try(run: FitRun) -> str:
     between = sides(y, bounds) == 0
     if not between.all() and all(between[folds != fold].any() for fold in range(options.folds)):
         return options.link
-    is_quick = X.shape[1] < MOST_MONOMIALS and len(X) * X.shape[1] ** 2 <= PRODUCTS
+    is_quick = X.shape[1] <= MOST_BITS and len(X) * products_of_row(X) <= PRODUCTS
     return "sigmoid" if len(table.encoding.sites) > MANY_SITES and is_quick else ""
+
+
+def products_of_row(X: NDArray[Any]) -> float:
+    """Products of two columns in a row, as many dense ones as take the time, by columns of bits (m, n) of some rows.
+
+    Where rows differ in few columns from the most frequent row, only products of these are made.
+    """
+    ones = X.mean(axis=0)
+    others, n = max(float(np.minimum(ones, 1 - ones).sum()), 1.0), X.shape[1]
+    return DENSE * others**2 if others < SPARSE * n else float(n**2)
 
 
 def is_possible(table: Table) -> bool:
@@ -140,8 +152,10 @@ def fitted_latent(run: FitRun, regressor: type[LatentRegressor], link: str) -> F
 
     The latent is a polynomial or, of few rows and columns, the better of it and a Gaussian process.
     """
-    options, (X, y, folds) = run.options, run.sample.at_most(CandidateKind.most_rows)
-    X = X.astype(bool)  # bits, even where all are 1
+    options, most = run.options, CandidateKind.most_rows
+    if (products := products_of_row(run.sample.at_most(most)[0])) < len(run.table.feature_names) ** 2:
+        most = max(most, int(PRODUCTS / products))
+    X, y, folds = run.sums.bits_of_many(most)
     bounded = _within(y, options.censor) if isinstance(options.censor, tuple) else y
     few = (link != "log" or options.link == link) and len(X) <= PROCESS_ROWS and X.shape[1] <= MOST_COLUMNS
     kinds = ("low-degree", "gp") if few else ("low-degree",)

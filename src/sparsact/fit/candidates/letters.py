@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from sparsact.learners.low_degree.estimator import LowDegree
 
 LARGEST_GRID: Final = 1 << 18  # combinations at which a function is evaluated: four sites of 20 letters
 AT_ONCE: Final = 1 << 15
+ROWS_OF_LOOK: Final = 4_000
 MOST_PARTS: Final = 20_000  # products of a polynomial, and pairs of sites
 
 
@@ -76,10 +77,12 @@ def frequencies(model: LowDegree, background: Background) -> list[NDArray[Any]]:
     return found
 
 
+@dataclass(frozen=True)
 class LettersCandidate(CandidateKind):
     """Sites with letters."""
 
     kind, name, rank = "letters", "a model of letters", 5
+    rows_of_look: int = ROWS_OF_LOOK
 
     def refusal(self, facts: Facts) -> str:
         """Other columns are refused, and groups."""
@@ -96,13 +99,26 @@ class LettersCandidate(CandidateKind):
         """It competes wherever there are letters."""
         return facts.of_letters
 
-    def fit(self, run: FitRun) -> Fit:
-        """A model of all rows, or of a sample of many, with its own predictions of rows whose target it has not seen.
+    def fit(self, run: FitRun) -> Fit | str:
+        """A model of all rows or of a sample of many; where another has learned from more, a look at a few is first.
+
+        They are fitted to the whole sample only where a few rows make them as good as that model.
+        """
+        whole, seen = run.sample.rows(), max((len(fit.held_out.folds) for fit in run.fits.values()), default=0)
+        if run.options.model != self.kind and seen > len(whole[1]):
+            look = self._fitted(run, "looking at letters", run.sample.at_most(self.rows_of_look)).mean_r2
+            best = max(fit.mean_r2 for fit in run.fits.values())
+            if look < best:
+                return f"{self.name} of {self.rows_of_look:,} rows had R² {look:.3f}, another of more rows {best:.3f}"
+        return self._fitted(run, "fitting letters", whole)
+
+    def _fitted(self, run: FitRun, stage: str, rows: tuple[NDArray[Any], ...]) -> Fit:
+        """A model of some rows, with its own predictions of rows whose target it has not seen.
 
         These are from folds that the model draws at random, and are scored in the folds of the table.
         """
-        X, y, folds = run.sample.rows()
-        with run.stages.stage("fitting letters", len(X)) as on_rows:
+        X, y, folds = rows
+        with run.stages.stage(stage, len(X)) as on_rows:
             model = LettersRegressor(random_state=run.options.random_state).fit(run.table.encoding.letters(X), y)
             on_rows(len(X))
         return Fit(model, HeldOutScores(y[:, None], model.out_of_fold_[:, None], folds))

@@ -18,10 +18,11 @@ from sparsact.learners.latent.fitting import LatentFit
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS
 from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
-from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate
+from sparsact.learners.latent.selection import MOST_COLUMNS, MOST_MONOMIALS, LatentCandidate
 from sparsact.learners.latent.shared import SharedFit, read_shared, shared_arrays
 from sparsact.learners.latent.traits import SHARING
 from sparsact.learners.on_cube import LEARNED, OnCube
+from sparsact.learners.points import unpack
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.transaction import locked
@@ -77,12 +78,12 @@ class FittedLatent(OnCube):
 
     def predict(self, X: ArrayLike) -> Array:
         """Expected measured values, (m,) or (m, T): over the noise, the bounds and what rows leave open of latents."""
-        bits = self._bits(X)  # raises before a fit
+        bits = unpack(self._points(X), "bits")  # raises before a fit
         return self._fitted.expected(bits)
 
     def predict_latent(self, X: ArrayLike, return_std: bool = False) -> Any:
         """The latent, (m,), or K traits (m, K); with ``return_std`` also their standard deviations."""
-        mean, deviation = self._fitted.latent.moments(self._bits(X))
+        mean, deviation = self._fitted.latent.moments(unpack(self._points(X), "bits"))
         return (mean, deviation) if return_std else mean
 
     def curve(self, latent: ArrayLike) -> Array:
@@ -186,7 +187,7 @@ class FittedLatent(OnCube):
         if learner.latent == "gp":
             latent = ProcessLatent(read_posterior(n, own))
         else:
-            if len(own["values"]) > MOST_MONOMIALS or learner.degree_ > n:
+            if len(own["values"]) > MOST_COLUMNS + 1 or learner.degree_ > n:
                 raise ValueError(f"{len(own['values'])} monomials of degree {learner.degree_}")
             subsets = subsets_of(subset_masks(n, learner.degree_))
             kept = schema.read_arrays(_POLYNOMIAL, own, p=len(subsets))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import Subset, characters, subset_masks, subsets_of
+from sparsact.hypercube import Subset, subset_masks, subsets_of
 from sparsact.learners.cube_gp.merged_rows import DistinctRows, distinct_points
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.laplace import Mode
@@ -19,10 +19,15 @@ from sparsact.learners.latent.latent_polynomial import LEAST_NOISE, LatentPolyno
 from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity, Sigmoid
 from sparsact.learners.latent.measurement import STRAIGHT, FittedMeasurement, KnownCurve
+from sparsact.learners.latent.monomials import CentredMonomials
 from sparsact.learners.latent.newton import MAX_ITER
 from sparsact.learners.latent.process import ProcessProblem, fitted_process
 from sparsact.learners.latent.targets import Targets
+from sparsact.learners.on_cube import bits_of
+from sparsact.learners.points import Points
 
+_LONG: Final = 1e8  # rows times monomials, from where on a step of the search takes a tenth of a second and more
+_EVERY: Final = 8  # row of these leads to where the search in all of them begins
 _NO_NOISE: Final = 0.5  # part of the greatest precision, from which what is left is rounding
 
 
@@ -36,21 +41,21 @@ class LatentFit:
     steps: int
     freedom: float = np.inf
 
-    def expected(self, bits: Array) -> Array:
+    def expected(self, bits: NDArray[Any]) -> Array:
         """Expected measurements at points of bits (m, n)."""
         return self.measurement.expected(*self.latent.moments(bits, curve_known=True))
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRows:
-    """Points of bits (m, n) and their targets; the link ``"log"`` takes their logarithms."""
+    """Points of the cube and their targets; the link ``"log"`` takes their logarithms."""
 
-    bits: Array
+    points: Points
     targets: Targets
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> MeasuredRows:
         """Some of the rows."""
-        return MeasuredRows(self.bits[rows], self.targets.take(rows))
+        return MeasuredRows(self.points[rows], self.targets.take(rows))
 
     def of(self, link: str) -> Targets:
         """The targets that a link takes."""
@@ -93,22 +98,28 @@ class PolynomialFit(NamedTuple):
 def polynomial_fit(
     rows: MeasuredRows, link: str, degree: int, alpha: float | None, max_iter: int = MAX_ITER
 ) -> PolynomialFit:
-    """All products of up to ``degree`` columns: first with the identity, from where other curves are searched."""
+    """All products of up to ``degree`` columns: first with the identity, from where other curves are searched.
+
+    Of many rows the search begins at what it finds for some of them.
+    """
     targets = rows.of(link)
     centre, scale = targets.centre_and_scale()
-    subsets = subsets_of(subset_masks(rows.bits.shape[1], degree))
-    monomials = characters(1 - 2 * rows.bits, subsets)[:, 1:]
-    means = np.average(monomials, axis=0, weights=targets.weights)
+    subsets = subsets_of(subset_masks(rows.points.n, degree))
+    monomials, means = CentredMonomials.of(rows.points, subsets[1:], targets.weights)
     sizes = np.array([len(subset) for subset in subsets[1:]], dtype=np.intp)
     standardized = targets.standardized(centre, scale)
-    problem = PolynomialProblem(monomials - means, sizes, standardized, Identity())
+    curve = LINKS.get(link, Identity)()
+    problem = PolynomialProblem(monomials, sizes, standardized, curve)
+    if len(monomials) * len(subsets) > _LONG:
+        some = rows.take(np.arange(0, len(monomials), _EVERY))
+        start = polynomial_fit(some, link, degree, alpha, max_iter).at
+        return PolynomialFit(link, subsets, problem, problem.fitted(start, alpha, max_iter), means, centre, scale)
+    straight = replace(problem, link=Identity())
     penalty = np.append(0.0, np.full(len(sizes), 1.0 if alpha is None else alpha))
     nothing = LatentPolynomial(1.0, np.zeros(len(subsets)), np.empty(0), penalty, np.empty((0, 0)))
-    at = problem.fitted(nothing, alpha, max_iter)
-    if link in LINKS and link != "identity":
-        curve = LINKS[link]()
+    at = straight.fitted(nothing, alpha, max_iter)
+    if curve.n_parameters:
         c = np.zeros(curve.n_parameters)
-        problem = PolynomialProblem(problem.monomials, sizes, standardized, curve)
         line = replace(at, c=c, penalty=np.append(at.penalty, np.ones_like(c)))
         if at.precision * LEAST_NOISE > _NO_NOISE:  # the straight line leaves nothing that a curve could explain
             at = replace(line, information=problem.terms(line)[2])
@@ -141,7 +152,7 @@ def fitted_gp(rows: MeasuredRows, link: str, degree: int, rng: np.random.Generat
     """A latent Gaussian process, with the curve that belongs to a polynomial of some degree."""
     fit = polynomial_fit(rows, link, degree, None, max_iter)
     at, problem = fit.at, fit.problem
-    points, place = distinct_points(rows.bits)
+    points, place = distinct_points(bits_of(rows.points))
     nothing = np.zeros(len(points))
     distinct = DistinctRows(points, nothing, nothing + 1, nothing, nothing + 1, nothing)
     height = problem.deviation(at.b)[0] / at.precision

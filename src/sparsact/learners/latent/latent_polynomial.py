@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent import newton
 from sparsact.learners.latent.links import Link
+from sparsact.learners.latent.monomials import CentredMonomials
 from sparsact.learners.latent.newton import MAX_ITER
 from sparsact.learners.latent.targets import Targets, residual_terms
 
@@ -75,7 +76,7 @@ class LatentPolynomial:
     steps: int = 0
     converged: bool = False
 
-    @property
+    @cached_property
     def covariance(self) -> Array:
         """Covariance of all parameters: the inverse of the information."""
         return newton.inverse(self.information)
@@ -91,7 +92,7 @@ class LatentPolynomial:
 class PolynomialProblem:
     """Monomials (m, p - 1) less their means, their sizes, and the targets of the rows, of about unit variance."""
 
-    monomials: Array
+    monomials: CentredMonomials
     sizes: NDArray[np.intp]
     targets: Targets
     link: Link
@@ -100,7 +101,7 @@ class PolynomialProblem:
     def _products(self) -> Array:
         """Mean products (p - 1, p - 1) of the monomials over the rows."""
         weights = self.targets.weights
-        return np.asarray((self.monomials * weights[:, None]).T @ self.monomials / weights.sum())
+        return np.asarray(self.monomials.products(weights) / weights.sum())
 
     def deviation(self, b: Array) -> tuple[float, Array]:
         r""":math:`\rho`, and its derivatives (p - 1,) by the coefficients but the intercept."""
@@ -113,7 +114,7 @@ class PolynomialProblem:
         targets, p = self.targets, len(at.b)
         total = max(targets.measured - at.spent, 1.0)
         size, by_b = self.deviation(at.b)
-        u = self.monomials @ at.b[1:] / size
+        u = self.monomials.values(at.b[1:]) / size
         curve = self.link.curve(u, at.c)
         found = residual_terms(at.precision * targets.y - at.b[0] - size * curve.value, targets.side)
         value, slope, curvature = (targets.weights * each for each in found)
@@ -130,7 +131,7 @@ class PolynomialProblem:
         to_few[[0, 1], [0, 1]] = 1.0
         to_few[2:-1, 1 + p :] = np.eye(len(at.c))
         to_few[-1, 2 : 1 + p] = by_b
-        direction = self.monomials - np.outer(u, by_b)
+        # A monomial's direction is the rest, z - u rho'; only its products with others are needed.
         steep, own = slope * curve.slope, slice(2, 1 + p)
         mixed = curvature[:, None] * curve.slope[:, None] * few
         mixed[:, 2:-1] += slope[:, None] * curve.slope_by_parameters
@@ -140,13 +141,14 @@ class PolynomialProblem:
         square[2:-1, -1] += with_size
         square[-1, 2:-1] += with_size
         gradient = -(slope @ few) @ to_few
-        gradient[own] -= steep @ direction
+        gradient[own] -= self.monomials.sums(steep) - (u @ steep) * by_b
         hessian = to_few.T @ square @ to_few
-        across = (direction.T @ mixed) @ to_few
+        across = (self.monomials.sums(mixed) - np.outer(by_b, u @ mixed)) @ to_few
         hessian[own] += across
         hessian[:, own] += across.T
         each = curvature * curve.slope**2 + slope * curve.bend / size
-        hessian[own, own] += (direction * each[:, None]).T @ direction
+        with_u = np.outer(by_b, self.monomials.sums(each * u))
+        hessian[own, own] += self.monomials.products(each) - with_u - with_u.T + (each @ u**2) * np.outer(by_b, by_b)
         if len(at.c):  # else rho cancels
             hessian[own, own] += (
                 slope @ (curve.value - u * curve.slope) / size * (self._products - np.outer(by_b, by_b))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sparsact.hypercube import Subset, characters
 from sparsact.learners.cube_gp.posterior_mixture import MarginalPosterior
 from sparsact.learners.gp.kernel import Array
+from sparsact.learners.latent.monomials import SPARSE
 
 ROWS_AT_ONCE: Final = 1 << 12
 
@@ -39,12 +41,12 @@ class PolynomialLatent:
     shift: float
     unit: float
 
-    def moments(self, bits: Array, *, curve_known: bool = False) -> tuple[Array, Array]:
+    def moments(self, bits: NDArray[Any], *, curve_known: bool = False) -> tuple[Array, Array]:
         """Means and standard deviations (m,) at points of bits (m, n), curve and noise being uncertain or known."""
         found, covariance = [], self.conditional if curve_known else self.covariance
         for start in range(0, max(1, len(bits)), ROWS_AT_ONCE):
             rows = characters(1 - 2 * bits[start : start + ROWS_AT_ONCE], self.subsets)
-            found.append(np.stack([rows @ self.values, np.einsum("mp,mp->m", rows @ covariance, rows)]))
+            found.append(np.stack([rows @ self.values, _quadratic_forms(rows, covariance)]))
         mean, variance = np.concatenate(found, axis=1)
         return self.shift + self.unit * mean, self.unit * np.sqrt(np.maximum(variance, 0.0))
 
@@ -78,9 +80,10 @@ class ProcessLatent:
         """The posterior given the most probable kernel."""
         return replace(self.posterior, hyperparameters=self.posterior.parameters[:0])
 
-    def moments(self, bits: Array, *, curve_known: bool = True) -> tuple[Array, Array]:
+    def moments(self, bits: NDArray[Any], *, curve_known: bool = True) -> tuple[Array, Array]:
         """Means and standard deviations (m,) at points of bits (m, n)."""
-        return self.given.values(bits), self.given.deviations(bits)
+        points = bits.astype(np.float64)
+        return self.given.values(points), self.given.deviations(points)
 
     def contrast_deviations(self, bits: Array, weights: csr_array) -> Array:
         """Deviations (k,) of contrasts of weights (k, m), each of sum 0, of values at points of bits."""
@@ -89,6 +92,19 @@ class ProcessLatent:
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Means and standard deviations (N,) of the coefficients of some subsets, or of all in table order."""
         return self.posterior.coefficients(subsets)
+
+
+def _quadratic_forms(rows: Array, matrix: Array) -> Array:
+    """The quadratic form of a symmetric matrix (p, p) at each of some rows (m, p).
+
+    About the most frequent entry of each column, where few rows differ from it: (a + d)' M (a + d), d being sparse.
+    """
+    usual = np.where(rows.mean(axis=0) < 0, -1.0, 1.0)
+    different = rows != usual
+    if different.mean() >= SPARSE:
+        return np.asarray(np.einsum("mp,mp->m", rows @ matrix, rows))
+    d, by_usual = csr_array(np.where(different, rows - usual, 0.0)), matrix @ usual
+    return np.asarray(usual @ by_usual + 2 * (d @ by_usual) + d.multiply(d @ matrix).sum(axis=1))
 
 
 Latent = PolynomialLatent | ProcessLatent

@@ -55,4 +55,5 @@ def _step(information: Array, gradient: Array, damping: float) -> Array | None:
 
 def inverse(information: Array) -> Array:
     """The inverse of second derivatives, which rounding may have made singular."""
-    return Cholesky.nearly_of(information).solve(np.eye(len(information)))
+    lower = Cholesky.nearly_of(information).lower_inverse()
+    return np.asarray(lower + np.tril(lower, -1).T)

@@ -20,7 +20,7 @@ from sparsact.learners.latent.fitted import FittedLatent
 from sparsact.learners.latent.fitting import LatentFit, MeasuredRows, fitted_gp, fitted_polynomial
 from sparsact.learners.latent.measurement import STRAIGHT
 from sparsact.learners.latent.newton import MAX_ITER
-from sparsact.learners.latent.selection import MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
+from sparsact.learners.latent.selection import MOST_COLUMNS, MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
 from sparsact.learners.latent.shared import SharedFit, fitted_traits
 from sparsact.learners.latent.targets import Censoring, Targets, checked_bounds
 from sparsact.learners.latent.traits import SHARING, THERMODYNAMIC
@@ -102,7 +102,9 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     Notes
     -----
     A step of a polynomial costs a product of its monomials with themselves, :math:`m D^2` for D monomials of m rows;
-    ten steps are usual, with a curve 50. Up to 1,000 monomials are tried. Processes are as :class:`CubeGPRegressor` in
+    ten steps are usual, with a curve 50. Up to 1,000 monomials are tried, and up to 2,000
+    columns without products. Where rows differ from each other in few columns, monomials are sparse and a step costs
+    m times the square of that number, and D^3. Processes are as :class:`CubeGPRegressor` in
     time and memory, about ten times.
 
     Intervals, and deviations of latents, come from the curvature of the likelihood, curve and noise being uncertain,
@@ -174,7 +176,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         if len(links) == 1 and links[0] in ("auto", *LINK_NAMES):
             rows = self._rows(X, y, sample_weight, links[0])
             self.n_censored_ = int(np.count_nonzero(rows.targets.side))
-            with blas_threads(len(rows.bits) * _SQUARED_MONOMIALS):
+            with blas_threads(rows.points.n_rows * _SQUARED_MONOMIALS):
                 link, self.degree_, self.candidates_ = self._selected(rows, links[0], alpha, rng)
                 if self.latent == "gp":
                     found = fitted_gp(rows, link, self.degree_, rng, self.max_iter)
@@ -204,7 +206,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         targets = Targets.of(answers, weights, checked_bounds(self.censoring, answers, weights))
         if link == "log":
             targets.logarithms()  # raises here, where the error can name the targets as they are
-        return MeasuredRows(bits_of(points), targets)
+        return MeasuredRows(points, targets)
 
     def _check_shared(self, links: tuple[str, ...]) -> None:
         """Raise if these links cannot measure traits that they share."""
@@ -249,10 +251,11 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         self, rows: MeasuredRows, link: str, alpha: float | None, rng: np.random.Generator
     ) -> tuple[str, int, list[LatentCandidate]]:
         """Link and degree, compared where they are not given."""
-        n = rows.bits.shape[1]
+        n = rows.points.n
         if self.degree == "auto":
             straight = link in STRAIGHT and self.latent == "gp"  # nothing to learn a curve from
-            degrees = [1] if straight else degrees_to_try(n, len(rows.bits))
+            checked_degree(1, n)
+            degrees = [1] if straight else degrees_to_try(n, rows.points.n_rows)
         else:
             degrees = [checked_degree(int(self.degree), n)]
         links = [link]
@@ -266,9 +269,10 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
 def checked_degree(degree: int, n: int) -> int:
     """The degree of polynomials of n columns, at most n; raises if there are too many monomials."""
     degree = min(degree, n)
-    if n_subsets(n, degree) > MOST_MONOMIALS:
+    most = MOST_COLUMNS if degree == 1 else MOST_MONOMIALS
+    if n_subsets(n, degree) - 1 > most:
         raise ValueError(
             f"degree {degree} of {n} columns has {n_subsets(n, degree):,} monomials, and a latent polynomial at most "
-            f"{MOST_MONOMIALS:,}; choose a lower degree, or latent='gp'."
+            f"{most:,} beside the constant; choose a lower degree, or latent='gp'."
         )
     return degree

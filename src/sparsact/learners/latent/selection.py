@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from sparsact.hypercube import n_subsets
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.fitting import MeasuredRows, fitted_polynomial
+from sparsact.learners.points import unpack
 from sparsact.statistics.folds import out_of_fold
 
 FOLDS: Final = 5
 _MOST_ROWS: Final = 4_000  # that choose
-MOST_MONOMIALS: Final = 1_000
+MOST_MONOMIALS: Final = 1_000  # of degree 2 and more
+MOST_COLUMNS: Final = 2_000  # of degree 1: their covariance is factorized in a tenth of a second
 _HIGHEST_DEGREE: Final = 4
 _ERRORS: Final = 2.0  # standard errors by which a less simple candidate must be ahead
 
@@ -48,8 +50,8 @@ def chosen(
     Links come from the simplest on, and so do degrees, which rise until one is no better than the one below. One that
     is less simple must be ahead by two standard errors of the mean difference.
     """
-    if len(rows.bits) > _MOST_ROWS:
-        rows = rows.take(np.sort(rng.permutation(len(rows.bits))[:_MOST_ROWS]))
+    if (m := rows.points.n_rows) > _MOST_ROWS:
+        rows = rows.take(np.sort(rng.permutation(m)[:_MOST_ROWS]))
     folds = _folds(rows, rng)
     tried: list[LatentCandidate] = []
     best: tuple[str, int, Array] = links[0], degrees[0], np.full(len(folds), -np.inf)
@@ -77,7 +79,7 @@ def _is_ahead(found: Array, best: Array, weights: Array) -> bool:
 
 def _folds(rows: MeasuredRows, rng: np.random.Generator) -> NDArray[np.intp]:
     """Folds of the rows, with as many measured and censored ones in each."""
-    folds = np.empty(len(rows.bits), dtype=np.intp)
+    folds = np.empty(rows.points.n_rows, dtype=np.intp)
     shuffled = rng.permutation(len(folds))
     by_side = shuffled[np.argsort(rows.targets.side[shuffled], kind="stable")]
     folds[by_side] = np.arange(len(folds)) % FOLDS
@@ -92,7 +94,7 @@ def _held_out(
     def densities(_: int, left: NDArray[np.bool_]) -> Array:
         # one that did not converge is scored as it is: by rows that it has not seen
         fitted = fitted_polynomial(rows.take(~left), link, degree, alpha, max_iter)
-        moments = fitted.latent.moments(rows.bits[left], curve_known=True)
+        moments = fitted.latent.moments(unpack(rows.points[left], "bits"), curve_known=True)
         return fitted.measurement.log_densities(*moments, rows.take(left).of(link))
 
     return out_of_fold(folds, densities)

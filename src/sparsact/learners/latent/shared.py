@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Traits:
     covariance: Array
     conditional: Array
 
-    def joint(self, bits: Array, covariance: Array) -> tuple[Array, Array]:
+    def joint(self, bits: NDArray[Any], covariance: Array) -> tuple[Array, Array]:
         """Means (m, K) and covariances (m, K, K) at points of bits (m, n)."""
         found = []
         for start in range(0, max(1, len(bits)), ROWS_AT_ONCE):
@@ -50,7 +50,7 @@ class Traits:
         means, covariances = zip(*found, strict=True)
         return np.concatenate(means), np.concatenate(covariances)
 
-    def moments(self, bits: Array) -> tuple[Array, Array]:
+    def moments(self, bits: NDArray[Any]) -> tuple[Array, Array]:
         """Means and standard deviations at points, (m, K), or (m,) of one trait; curves and noise are uncertain."""
         means, covariances = self.joint(bits, self.covariance)
         variances = np.einsum("mkk->mk", covariances)
@@ -122,7 +122,7 @@ class SharedFit:
     steps: int
     freedom: float
 
-    def expected(self, bits: Array) -> Array:
+    def expected(self, bits: NDArray[Any]) -> Array:
         """Expected measurements at points of bits (m, n)."""
         return self.measurement.expected(*self.latent.joint(bits, self.latent.conditional))
 

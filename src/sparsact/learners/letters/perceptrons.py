@@ -125,9 +125,10 @@ def fitted_perceptrons(
             rate = RATE * (0.5 + 0.5 * np.cos(np.pi * (epoch + step / a_pass) / n_epochs) + 0.02)
             shape = (k, chosen.shape[1], UNITS)
             masks = [np.float32(1 / (1 - DROPOUT)) * (rng.random(shape, np.float32) >= DROPOUT) for _ in range(2)]
-            *layers, found = forward(current, points[chosen], masks)
+            seen = points[chosen]
+            *layers, found = forward(current, seen, masks)
             slopes = 2 * shares[chosen] * (found - z[chosen]) / np.float32(chosen.shape[1])
-            optimizer.step(gradients(current, points[chosen], layers, slopes, masks), rate)
+            optimizer.step(gradients(current, seen, layers, slopes, masks), rate)
         for fold, rows in enumerate(left_out):
             found = forward([one[fold : fold + 1] for one in current], points[rows])[-1][0]
             error = float(np.average((found - z[rows]) ** 2, weights=weights[rows]))
