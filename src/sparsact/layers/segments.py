@@ -120,17 +120,27 @@ def _segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     if kernels and _is_launched(x, y):
         of_gpu: Tensor = kernels.segment_outer(x, y, starts)
         return of_gpu
-    products = x.new_zeros(starts.shape[0] - 1, x.shape[1], y.shape[1])
-    for e, begin, end in _segments(starts):
-        _product(x[begin:end].T, y[begin:end], products[e])
+    products = x.new_empty(starts.shape[0] - 1, x.shape[1], y.shape[1])
+    for e, (begin, end) in enumerate(pairwise(starts.tolist())):
+        if begin < end:
+            _product(x[begin:end].T, y[begin:end], products[e])
+        else:
+            products[e] = 0
     return products
+
+
+def _as_stored(weight: Tensor, x: Tensor, gradient: Tensor, starts: Tensor) -> Tensor:
+    """Gradient at ``weight``, in the order of its numbers in memory: autograd copies one in another order."""
+    if weight.stride(1) < weight.stride(2):
+        return segment_outer(gradient, x, starts).transpose(1, 2)
+    return segment_outer(x, gradient, starts)
 
 
 _matmul_operator = of_two_matrices(
     _segment_matmul,
     lambda x, weight, starts: x.new_empty(x.shape[0], weight.shape[2]),
     lambda gradient, x, weight, starts: segment_matmul(gradient, weight.transpose(1, 2), starts),
-    lambda gradient, x, weight, starts: segment_outer(x, gradient, starts),
+    lambda gradient, x, weight, starts: _as_stored(weight, x, gradient, starts),
 )
 _outer_operator = of_two_matrices(
     _segment_outer,
