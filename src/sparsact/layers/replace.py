@@ -11,7 +11,6 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.layers.expert_outputs import experts_of, gated
 from sparsact.layers.routed_layer import Activation, as_computed, is_recomputing
-from sparsact.layers.segments import Groups
 from sparsact.routing.selection import EMPTY, Selection
 
 TAKEN: Final = "_replaced_forward"  # the attribute that holds a forward that was taken
@@ -144,5 +143,5 @@ def _computed(
         late = (indices == EMPTY).any(1)
         experts.selections.append(Selection.of(indices, weights.detach(), len(up), auxiliary_loss=None, dropped=late))
     rows = as_computed(x)
-    y = experts_of(rows, Groups.of(indices, len(up)), weights.to(rows.dtype), up, down, activation)
+    y = experts_of(rows, indices, weights.to(rows.dtype), up, down, activation)
     return y.to(x.dtype)
