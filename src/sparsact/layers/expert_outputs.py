@@ -93,7 +93,7 @@ def experts_of(
     *,
     max_taken: int | None = None,
 ) -> Tensor:
-    """Sums (m, o) of the outputs of experts ``indices`` (m, k), -1 for none, for ``rows`` (m, d), each times its weight.
+    """Sums (m, o) of the outputs of experts ``indices`` (m, k), -1 for none, for ``rows`` (m, d), weighted.
 
     They name at most ``max_taken`` experts, or any number if that is None.
     """

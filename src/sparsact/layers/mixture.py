@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -95,6 +95,7 @@ class MixtureOfExperts(RoutedLayer):
     True
     """
 
+    unit_name: ClassVar[str] = "experts"
     _activated: Callable[[Tensor], Tensor]
     load: Tensor  # no buffer: DistributedDataParallel would put one process's in the place of the others'
     exchange: Callable[[MixtureOfExperts, Tensor, Selection], Tensor] | None = None

@@ -43,7 +43,7 @@ def replace_experts(model: nn.Module) -> int:
     Raises
     ------
     ValueError
-        If the model has no such experts.
+        If the model has no such experts; the message names what its experts have beside that, if it has any.
 
     Notes
     -----
@@ -70,6 +70,9 @@ def replace_experts(model: nn.Module) -> int:
             module.selections = None  # type: ignore[assignment] # where routing_losses collects them
             replaced += 1
     if not replaced:
+        reasons = sorted({reason for module in model.modules() if (reason := _reason(module))})
+        if reasons:
+            raise ValueError(f"{type(model).__name__} keeps its experts: {'; '.join(reasons)}.")
         raise ValueError(
             f"{type(model).__name__} has no experts that can be replaced; pass a mixture-of-experts model of "
             "transformers>=5."
@@ -101,6 +104,24 @@ def is_stacked(module: nn.Module, *, has_gate: bool = True) -> bool:
     plain = all(getattr(module, name, value) == value for name, value in PLAIN.items())
     own_gate = getattr(type(module), "_apply_gate", None)
     return plain and hasattr(module, "act_fn") and (own_gate is None or own_gate.__name__ == "_default_apply_gate")
+
+
+def _reason(module: nn.Module) -> str:
+    """Why the experts that a module holds stay as they are; empty where it holds none."""
+    name = type(module).__name__
+    if isinstance(module, nn.ModuleDict) and name.endswith("Experts"):
+        return f"{name} are modules with a function of their own"
+    stacked = [each for each in ("gate_up_proj", "up_proj") if getattr(getattr(module, each, None), "ndim", 0) == 3]
+    if not stacked:
+        return ""
+    if "gate_up_proj" not in stacked:
+        return f"{name} have no gate"
+    if getattr(module, "gate_up_proj_bias", None) is not None:
+        return f"{name} have biases"
+    up, down = module.gate_up_proj, module.down_proj
+    if getattr(module, "is_transposed", False) or up.shape[1] != 2 * down.shape[2]:  # type: ignore[union-attr, index, operator]
+        return f"{name} compute with transposed weights"
+    return f"{name} have an activation or a norm of their own"
 
 
 def _forward(module: nn.Module) -> Any:

@@ -95,7 +95,7 @@ def _segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     end = 0
     for e, (begin, end) in enumerate(pairwise(starts.tolist())):
         if begin < end:
-            _product(x[begin:end], weight[e], products[begin:end])
+            product(x[begin:end], weight[e], products[begin:end])
     products[end:] = 0
     return products
 
@@ -145,7 +145,7 @@ _outer_operator = of_two_matrices(
 )
 
 
-def _product(left: Tensor, right: Tensor, out: Tensor) -> None:
+def product(left: Tensor, right: Tensor, out: Tensor) -> None:
     """``left @ right`` into ``out``: the multiple of ``ROWS`` rows by oneDNN where it is the faster one."""
     n_rows = left.shape[0] // ROWS * ROWS
     of_onednn = n_rows and n_rows * right.numel() >= SMALL_PRODUCT and left.dtype == torch.float32
