@@ -118,8 +118,8 @@ class RoutingStatistics:
         """One line about the load, which calls the units by that name."""
         return (
             f"{self.n_inputs:,} inputs over {len(self.counts):,} {units}: busiest {self.imbalance:.2f} times its "
-            f"share, dead {self.dead_share:.0%}, Jain index {self.jain_index:.2f}, dropped {self.drop_rate:.0%}, missed "
-            f"{self.miss_rate:.0%}"
+            f"share, dead {self.dead_share:.0%}, Jain index {self.jain_index:.2f}, dropped {self.drop_rate:.0%}, "
+            f"missed {self.miss_rate:.0%}"
         ).replace("%", " %")
 
 
