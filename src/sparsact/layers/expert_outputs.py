@@ -39,7 +39,8 @@ def _gated_rows(z: Tensor, name: str) -> Tensor:
         of_gpu: Tensor = gpu.gated(z, name)
         return of_gpu
     u, v = z.chunk(2, -1)
-    return FUNCTIONS[name](u) * v
+    y: Tensor = FUNCTIONS[name](u) * v
+    return y
 
 
 def _gated_gradient(gradient: Tensor, z: Tensor, name: str) -> Tensor:

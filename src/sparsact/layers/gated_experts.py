@@ -31,7 +31,8 @@ def gated_experts(
     ``name`` is that of the activation in ``torch.ops.aten``; ``composed`` computes the same from the first four
     arguments by operators of which derivatives of every order exist.
     """
-    outputs: Tensor = _GatedExperts.apply(rows, weights, up, down, indices, name, composed)
+    function: Any = _GatedExperts
+    outputs: Tensor = function.apply(rows, weights, up, down, indices, name, composed)
     return outputs
 
 

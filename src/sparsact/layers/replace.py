@@ -119,7 +119,7 @@ def _reason(module: nn.Module) -> str:
     if getattr(module, "gate_up_proj_bias", None) is not None:
         return f"{name} have biases"
     up, down = module.gate_up_proj, module.down_proj
-    if getattr(module, "is_transposed", False) or up.shape[1] != 2 * down.shape[2]:  # type: ignore[union-attr, index, operator]
+    if getattr(module, "is_transposed", False) or up.shape[1] != 2 * down.shape[2]:
         return f"{name} compute with transposed weights"
     return f"{name} have an activation or a norm of their own"
 
