@@ -106,7 +106,7 @@ def is_stacked(module: nn.Module, *, has_gate: bool = True) -> bool:
     return plain and hasattr(module, "act_fn") and (own_gate is None or own_gate.__name__ == "_default_apply_gate")
 
 
-def _reason(module: nn.Module) -> str:
+def _reason(module: Any) -> str:
     """Why the experts that a module holds stay as they are; empty where it holds none."""
     name = type(module).__name__
     if isinstance(module, nn.ModuleDict) and name.endswith("Experts"):
