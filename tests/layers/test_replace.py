@@ -124,3 +124,20 @@ def test_a_model_without_experts_is_refused():
         model = transformers.LlamaForCausalLM(config)
     with pytest.raises(ValueError, match="LlamaForCausalLM has no experts that can be replaced; pass a mixture"):
         replace_experts(model)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        ("GptOss", {"num_local_experts": 4}, "GptOssExperts have biases"),
+        ("NllbMoe", {"num_experts": 4, "encoder_sparse_step": 1, "decoder_sparse_step": 1}, "with a function of their"),
+    ],
+)
+def test_experts_of_another_form_are_refused_with_the_reason(name, options, reason):
+    sizes = {"d_model": 24, "encoder_ffn_dim": 20, "decoder_ffn_dim": 20, "encoder_attention_heads": 3}
+    sizes |= {"decoder_attention_heads": 3, "encoder_layers": 1, "decoder_layers": 1, "intermediate_size": 20}
+    with torch.random.fork_rng():
+        config = getattr(transformers, f"{name}Config")(**TOKENS, **sizes, **options)
+        model = getattr(transformers, f"{name}Model")(config)
+    with pytest.raises(ValueError, match=f"{name}Model keeps its experts: .*{reason}"):
+        replace_experts(model)

@@ -119,6 +119,7 @@ def test_a_layer_that_runs_twice_counts_twice():
     assert y.shape == x.shape
     torch.testing.assert_close(losses.total, 0.01 * (first + second))
     assert losses.statistics[""].n_inputs == 18
+    assert str(losses).startswith(f"MixtureOfExperts: 18 inputs over {experts} experts: ")
     assert "entropy" in str(losses)
 
 

@@ -143,7 +143,7 @@ QUICK = {"top_k", "buckets"}  # each takes a second
 
 @pytest.mark.parametrize("name", few_of(EXPORTED, QUICK))
 def test_exported_programs_take_batches_of_any_size(name, monkeypatch):
-    """Whether the example has few tokens, one group of them, or many, where oneDNN would be taken for many too."""
+    """Whether the example has few tokens, one group of them, or many, whether oneDNN multiplies or not."""
     monkeypatch.setattr(segments, "ONEDNN", True)
     moe = (LAYERS | GROUPS | BLOCKS)[name]().eval()
     moe = RoutedByItself(moe) if name == "hash_table" else moe

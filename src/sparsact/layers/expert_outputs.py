@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from math import log2
 from typing import Any, Final
@@ -12,22 +12,22 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact import routing
+from sparsact.layers.gated_experts import gated_experts
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.routed_layer import ACTIVATIONS, Activation, activation_of
 from sparsact.layers.segments import Groups, segment_matmul
 from sparsact.routing.array_functions import gpu_kernels, is_transformed
-from sparsact.routing.operators import Operator
+from sparsact.routing.operators import Operator, is_watched
 from sparsact.routing.router import Router, check_choice
 from sparsact.validation.parameters import checked_size
 
-NUMBERS_AT_ONCE: Final = 2**18  # of pre-activations: what lies between two operations then stays in the cache
 NAMES: Final[dict[Any, str]] = {F.silu: "silu", F.gelu: "gelu"}
 FUNCTIONS: Final = {name: function for function, name in NAMES.items()}
 
 
 def gated(function: Activation, z: Tensor) -> Tensor:
     """``f(u) * v`` (m, h) of pre-activations z (m, 2 h), first u, then v."""
-    if function in NAMES and (z.is_cpu or gpu_kernels(z)) and not (torch.compiler.is_compiling() or is_transformed()):
+    if function in NAMES and gpu_kernels(z) and not (torch.compiler.is_compiling() or is_transformed()):
         return gated_rows(z, NAMES[function])
     u, v = z.chunk(2, -1)
     return function(u) * v
@@ -38,9 +38,8 @@ def _gated_rows(z: Tensor, name: str) -> Tensor:
     if gpu := gpu_kernels(z):
         of_gpu: Tensor = gpu.gated(z, name)
         return of_gpu
-    y = z.new_empty(z.shape[0], z.shape[1] // 2)
-    for some, (u, v) in _blocks(z):
-        torch.mul(FUNCTIONS[name](u), v, out=y[some])
+    u, v = z.chunk(2, -1)
+    y: Tensor = FUNCTIONS[name](u) * v
     return y
 
 
@@ -49,13 +48,9 @@ def _gated_gradient(gradient: Tensor, z: Tensor, name: str) -> Tensor:
     if gpu := gpu_kernels(z):
         of_gpu: Tensor = gpu.gated(z, name, gradient)
         return of_gpu
-    found = torch.empty_like(z)
-    of_u, of_v = found.chunk(2, -1)
-    for some, (u, v) in _blocks(z):
-        torch.mul(gradient[some], FUNCTIONS[name](u), out=of_v[some])
-        derivative: Any = getattr(torch.ops.aten, f"{name}_backward").grad_input
-        derivative(gradient[some] * v, u, grad_input=of_u[some])
-    return found
+    u, v = z.chunk(2, -1)
+    derivative: Any = getattr(torch.ops.aten, f"{name}_backward")
+    return torch.cat([derivative(gradient * v, u), gradient * FUNCTIONS[name](u)], -1)
 
 
 def _save(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
@@ -75,14 +70,6 @@ gated_rows = Operator(_gated_rows, lambda z, name: z.new_empty(z.shape[0], z.sha
 gated_gradient = Operator(_gated_gradient, lambda gradient, z, name: torch.empty_like(z))
 
 
-def _blocks(z: Tensor) -> Iterator[tuple[slice, tuple[Tensor, ...]]]:
-    """Rows of z, with both halves of them."""
-    step = max(1, NUMBERS_AT_ONCE // max(1, z.shape[1]))
-    for begin in range(0, z.shape[0], step):
-        some = slice(begin, begin + step)
-        yield some, z[some].chunk(2, -1)
-
-
 GATED: Final[dict[str, Activation]] = {"geglu": F.gelu, "reglu": F.relu, "swiglu": F.silu}
 
 
@@ -98,22 +85,35 @@ def expert_activation(activation: str | Activation) -> Activation:
 
 def experts_of(
     rows: Tensor,
-    groups: Groups,
+    indices: Tensor,
     weights: Tensor,
     up: Tensor,
     down: Tensor,
     activation: Callable[[Tensor], Tensor],
     up_bias: Tensor | None = None,
+    *,
+    max_taken: int | None = None,
 ) -> Tensor:
-    """Sums (m, o) of the chosen experts' outputs for ``rows`` (m, d), each times its weight (m, k)."""
-    ones = torch.ones_like(weights)
-    grouped = scatter_outer(ones, rows, groups.slots, groups.n_slots)
-    hidden = segment_matmul(grouped, up.to(rows.dtype), groups.starts)
-    if up_bias is not None:
-        experts = groups.experts[:, None]
-        hidden = hidden + gather_sum(torch.ones_like(experts, dtype=rows.dtype), up_bias.to(rows.dtype), experts)
-    outputs = segment_matmul(activation(hidden), down.to(rows.dtype), groups.starts)
-    return gather_sum(weights, outputs, groups.slots)
+    """Sums (m, o) of the outputs of experts ``indices`` (m, k), -1 for none, for ``rows`` (m, d), weighted.
+
+    They name at most ``max_taken`` experts, or any number if that is None.
+    """
+
+    def composed(rows: Tensor, weights: Tensor, up: Tensor, down: Tensor) -> Tensor:
+        groups = Groups.of(indices, len(up), max_taken=max_taken)
+        hidden = segment_matmul(
+            scatter_outer(torch.ones_like(weights), rows, groups.slots, groups.n_slots), up, groups.starts
+        )
+        if up_bias is not None:
+            experts = groups.experts[:, None]
+            hidden = hidden + gather_sum(torch.ones_like(experts, dtype=rows.dtype), up_bias.to(rows.dtype), experts)
+        return gather_sum(weights, segment_matmul(activation(hidden), down, groups.starts), groups.slots)
+
+    operands = rows, weights, up.to(rows.dtype), down.to(rows.dtype)
+    name = NAMES.get(activation.args[0]) if isinstance(activation, partial) and activation.func is gated else None
+    if name is None or up_bias is not None or not rows.is_cpu or is_transformed() or is_watched(*operands, indices):
+        return composed(*operands)
+    return gated_experts(*operands, indices, name, composed)
 
 
 def _power(n_experts: int, n_active: int) -> int:

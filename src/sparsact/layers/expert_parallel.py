@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from sparsact.layers.expert_outputs import experts_of
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.mixture import MixtureOfExperts
-from sparsact.layers.segments import Groups
 from sparsact.routing.selection import EMPTY, Selection
 
 if TYPE_CHECKING:
@@ -177,8 +176,7 @@ class Exchange:
         """Outputs (p, d_out) of the experts (p, 1) that lie here."""
         up, up_bias, down, down_bias = (self._local(getattr(layer, name)) for name in SHARDED)
         ones = torch.ones_like(experts, dtype=rows.dtype)
-        groups = Groups.of(experts, len(up))  # type: ignore[arg-type] # there are weights
-        y = experts_of(rows, groups, ones, up, down, layer._activated, up_bias)  # type: ignore[arg-type]
+        y = experts_of(rows, experts, ones, up, down, layer._activated, up_bias)  # type: ignore[arg-type] # no None
         return y if down_bias is None else y + gather_sum(ones, down_bias.to(rows.dtype), experts)
 
     def _local(self, parameter: Any) -> Tensor | None:

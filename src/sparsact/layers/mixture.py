@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,6 @@ from sparsact.layers.routed_layer import (
     is_exporting,
     is_recomputing,
 )
-from sparsact.layers.segments import Groups
 from sparsact.routing.array_functions import is_transformed
 from sparsact.routing.expert_gates import SigmoidTopK
 from sparsact.routing.hash_table import HashTable
@@ -96,6 +95,7 @@ class MixtureOfExperts(RoutedLayer):
     True
     """
 
+    unit_name: ClassVar[str] = "experts"
     _activated: Callable[[Tensor], Tensor]
     load: Tensor  # no buffer: DistributedDataParallel would put one process's in the place of the others'
     exchange: Callable[[MixtureOfExperts, Tensor, Selection], Tensor] | None = None
@@ -239,11 +239,11 @@ class MixtureOfExperts(RoutedLayer):
         if self.exchange is not None:
             return self.exchange(self, rows, selection)
         taken = self.routing.router.most_taken(rows.shape[0], training=self.training)
-        groups = Groups.of(selection.indices, self.n_experts, max_taken=taken)
-        weights = selection.weights.to(rows.dtype)
-        y = experts_of(rows, groups, weights, self.up_weight, self.down_weight, self._activated, self.up_bias)
+        weights, indices = selection.weights.to(rows.dtype), selection.indices
+        parameters = self.up_weight, self.down_weight, self._activated, self.up_bias
+        y = experts_of(rows, indices, weights, *parameters, max_taken=taken)
         if self.down_bias is not None:
-            y = y + gather_sum(weights, self.down_bias.to(rows.dtype), selection.indices)
+            y = y + gather_sum(weights, self.down_bias.to(rows.dtype), indices)
         return y
 
     def flops(self, batch: int = 1) -> Flops:

@@ -11,7 +11,6 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.layers.expert_outputs import experts_of, gated
 from sparsact.layers.routed_layer import Activation, as_computed, is_recomputing
-from sparsact.layers.segments import Groups
 from sparsact.routing.selection import EMPTY, Selection
 
 TAKEN: Final = "_replaced_forward"  # the attribute that holds a forward that was taken
@@ -44,7 +43,7 @@ def replace_experts(model: nn.Module) -> int:
     Raises
     ------
     ValueError
-        If the model has no such experts.
+        If the model has no such experts; the message names what its experts have beside that, if it has any.
 
     Notes
     -----
@@ -71,6 +70,9 @@ def replace_experts(model: nn.Module) -> int:
             module.selections = None  # type: ignore[assignment] # where routing_losses collects them
             replaced += 1
     if not replaced:
+        reasons = sorted({reason for module in model.modules() if (reason := _reason(module))})
+        if reasons:
+            raise ValueError(f"{type(model).__name__} keeps its experts: {'; '.join(reasons)}.")
         raise ValueError(
             f"{type(model).__name__} has no experts that can be replaced; pass a mixture-of-experts model of "
             "transformers>=5."
@@ -102,6 +104,24 @@ def is_stacked(module: nn.Module, *, has_gate: bool = True) -> bool:
     plain = all(getattr(module, name, value) == value for name, value in PLAIN.items())
     own_gate = getattr(type(module), "_apply_gate", None)
     return plain and hasattr(module, "act_fn") and (own_gate is None or own_gate.__name__ == "_default_apply_gate")
+
+
+def _reason(module: Any) -> str:
+    """Why the experts that a module holds stay as they are; empty where it holds none."""
+    name = type(module).__name__
+    if isinstance(module, nn.ModuleDict) and name.endswith("Experts"):
+        return f"{name} are modules with a function of their own"
+    stacked = [each for each in ("gate_up_proj", "up_proj") if getattr(getattr(module, each, None), "ndim", 0) == 3]
+    if not stacked:
+        return ""
+    if "gate_up_proj" not in stacked:
+        return f"{name} have no gate"
+    if getattr(module, "gate_up_proj_bias", None) is not None:
+        return f"{name} have biases"
+    up, down = module.gate_up_proj, module.down_proj
+    if getattr(module, "is_transposed", False) or up.shape[1] != 2 * down.shape[2]:
+        return f"{name} compute with transposed weights"
+    return f"{name} have an activation or a norm of their own"
 
 
 def _forward(module: nn.Module) -> Any:
@@ -144,5 +164,5 @@ def _computed(
         late = (indices == EMPTY).any(1)
         experts.selections.append(Selection.of(indices, weights.detach(), len(up), auxiliary_loss=None, dropped=late))
     rows = as_computed(x)
-    y = experts_of(rows, Groups.of(indices, len(up)), weights.to(rows.dtype), up, down, activation)
+    y = experts_of(rows, indices, weights.to(rows.dtype), up, down, activation)
     return y.to(x.dtype)

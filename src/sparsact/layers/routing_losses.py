@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import Tensor, nn
 
+from sparsact.layers.routed_layer import RoutedLayer
 from sparsact.routing.expert_gates import InputChoice
 from sparsact.routing.selection import Selection
 from sparsact.routing.statistics import RoutingStatistics
@@ -95,10 +96,13 @@ class RoutingLosses:
         return {name: sum(rest, start=next(rest)) for name, rest in sums.items()}
 
     def __str__(self) -> str:
-        return "\n".join(
-            f"{name}: {its}, entropy {its.entropy:.2f} of at most {log2(len(its.counts)):.2f} bits"
-            for name, its in self.statistics.items()
-        )
+        lines = []
+        for name, its in self.statistics.items():
+            layer = self.layers[name]
+            units = layer.unit_name if isinstance(layer, RoutedLayer) else "experts"  # of transformers
+            bits = f"entropy {its.entropy:.2f} of at most {log2(len(its.counts)):.2f} bits"
+            lines.append(f"{name or type(layer).__name__}: {its.line(units)}, {bits}")
+        return "\n".join(lines)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ and Triton products of float32 and float16, which a CUDA graph may hold; float64
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -18,18 +17,15 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.kernels.dispatch import NO_OR_YES, forced
-from sparsact.layers.routed_layer import is_exporting
 from sparsact.routing.array_functions import gpu_kernels, is_transformed
 from sparsact.routing.operators import of_two_matrices
 
-SLOTS: Final = (
-    64  # a segment's length is a multiple of it: products then have few shapes, which oneDNN compiles once each
-)
+SLOTS: Final = 64  # on a GPU a segment's length is a multiple of it
+ROWS: Final = 64  # oneDNN multiplies a multiple of it: products then have few shapes, which it compiles once each
 FORCED: Final = forced("SPARSACT_ONEDNN", NO_OR_YES)
 ONEDNN: Final = (  # where it is the faster one, unless forced
     FORCED == "1" if FORCED else torch.backends.cpu.get_cpu_capability().startswith("AVX512")
 )
-FEW_TOKENS: Final = 64  # an expert, on average: below, segments are as long as they are
 LAUNCHED: Final = 2**34  # multiplications of float32 on a GPU
 SMALL_PRODUCT: Final = 2**18  # multiplications, below which torch's own product is taken
 
@@ -57,9 +53,7 @@ class Groups:
         """Groups of ``indices`` (m, k), experts or -1 with at most ``max_taken`` experts; without a sync."""
         n_places = indices.numel()
         taken = n_places if max_taken is None else min(n_places, max_taken)
-        # On the CPU oneDNN is quick with such lengths; exports serve any batch.
-        quick = ONEDNN and not is_exporting() and taken >= FEW_TOKENS * n_experts
-        step = SLOTS if quick or indices.device.type != "cpu" else 1
+        step = 1 if indices.device.type == "cpu" else SLOTS
         experts, order = torch.sort(indices.reshape(-1).int(), stable=True)  # half the passes of int64
         bounds = torch.searchsorted(experts, torch.arange(n_experts + 1, device=indices.device, dtype=torch.int32))
         ends = ((bounds.diff() + (step - 1)) // step * step).cumsum(0)
@@ -99,8 +93,9 @@ def _segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
         return of_gpu
     products = x.new_empty(x.shape[0], weight.shape[2])
     end = 0
-    for e, begin, end in _segments(starts):
-        _product(x[begin:end], weight[e], products[begin:end])
+    for e, (begin, end) in enumerate(pairwise(starts.tolist())):
+        if begin < end:
+            product(x[begin:end], weight[e], products[begin:end])
     products[end:] = 0
     return products
 
@@ -120,17 +115,27 @@ def _segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     if kernels and _is_launched(x, y):
         of_gpu: Tensor = kernels.segment_outer(x, y, starts)
         return of_gpu
-    products = x.new_zeros(starts.shape[0] - 1, x.shape[1], y.shape[1])
-    for e, begin, end in _segments(starts):
-        _product(x[begin:end].T, y[begin:end], products[e])
+    products = x.new_empty(starts.shape[0] - 1, x.shape[1], y.shape[1])
+    for e, (begin, end) in enumerate(pairwise(starts.tolist())):
+        if begin < end:
+            torch.mm(x[begin:end].T, y[begin:end], out=products[e])
+        else:
+            products[e] = 0
     return products
+
+
+def _as_stored(weight: Tensor, x: Tensor, gradient: Tensor, starts: Tensor) -> Tensor:
+    """Gradient at ``weight``, in the order of its numbers in memory: autograd copies one in another order."""
+    if weight.stride(1) < weight.stride(2):
+        return segment_outer(gradient, x, starts).transpose(1, 2)
+    return segment_outer(x, gradient, starts)
 
 
 _matmul_operator = of_two_matrices(
     _segment_matmul,
     lambda x, weight, starts: x.new_empty(x.shape[0], weight.shape[2]),
     lambda gradient, x, weight, starts: segment_matmul(gradient, weight.transpose(1, 2), starts),
-    lambda gradient, x, weight, starts: segment_outer(x, gradient, starts),
+    lambda gradient, x, weight, starts: _as_stored(weight, x, gradient, starts),
 )
 _outer_operator = of_two_matrices(
     _segment_outer,
@@ -140,19 +145,14 @@ _outer_operator = of_two_matrices(
 )
 
 
-def _segments(starts: Tensor) -> Iterator[tuple[int, int, int]]:
-    """Segments that hold rows: number, begin and end."""
-    for e, (begin, end) in enumerate(pairwise(starts.tolist())):
-        if begin < end:
-            yield e, begin, end
-
-
-def _product(left: Tensor, right: Tensor, out: Tensor) -> None:
-    """``left @ right`` into ``out``."""
-    large = left.shape[0] * right.numel() >= SMALL_PRODUCT
-    if large and left.dtype == torch.float32 and left.device.type == "cpu" and _onednn_is_right():
-        out.copy_(torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], ""))
-    else:
+def product(left: Tensor, right: Tensor, out: Tensor) -> None:
+    """``left @ right`` into ``out``: the multiple of ``ROWS`` rows by oneDNN where it is the faster one."""
+    n_rows = left.shape[0] // ROWS * ROWS
+    of_onednn = n_rows and n_rows * right.numel() >= SMALL_PRODUCT and left.dtype == torch.float32
+    if of_onednn and left.device.type == "cpu" and _onednn_is_right():
+        out[:n_rows] = torch.ops.mkldnn._linear_pointwise(left[:n_rows], right.T, None, "none", [], "")
+        left, out = left[n_rows:], out[n_rows:]
+    if len(left):
         torch.mm(left, right, out=out)
 
 

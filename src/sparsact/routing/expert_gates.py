@@ -101,6 +101,10 @@ class InputChoice(ExpertGate):
         """Weights (m, k) of the chosen experts."""
         return taken(probabilities, units)
 
+    def _priorities(self, probabilities: Array, weights: Array, units: Array) -> Any:
+        """Numbers (m, k) whose largest keep their place in a full expert."""
+        return weights
+
     def capacity(self, n_inputs: float | Array, *, training: bool) -> Any:
         """ceil(factor * k * n_inputs / E), or None for no limit."""
         factor = self.capacity_factor if training else self.eval_capacity_factor
@@ -115,10 +119,11 @@ class InputChoice(ExpertGate):
         probabilities = self._probabilities(logits)
         units = largest(constant(self._keys(logits, state)), self.max_active(x.shape[1]))
         weights = self._weights(logits, probabilities, units)
+        priorities = constant(self._priorities(probabilities, weights, units))
         real = state["mask"] if "mask" in state else xp.ones((x.shape[0],), dtype=xp.bool, device=x.device)
         units = xp.where(real[:, None], units, EMPTY)
         counts = counts_of(units, self.n_experts)
-        late = self._late(units, constant(weights), real if "mask" in state else None, training)
+        late = self._late(units, priorities, real if "mask" in state else None, training)
         units = xp.where(late, EMPTY, units)
         return Selection(
             units,
@@ -213,7 +218,8 @@ class SoftmaxTopK(InputChoice):
     capacity_factor, eval_capacity_factor : float or None, default=None
         In training and outside of it, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
     priority : {"weight", "arrival"}
-        Which inputs keep their expert when it is full: the ones of the largest weight [3]_, or the first of the batch.
+        Which inputs keep their expert when it is full: the ones of the largest probability, before it is normalised
+        over the chosen [3]_, or the first of the batch.
     group_size : int or None, default=None
         Number of consecutive inputs (a text, the inputs of a process) that share a room; None for the whole batch.
     load_balance, z_loss : float, default=1.0 and 0.1
@@ -250,6 +256,9 @@ class SoftmaxTopK(InputChoice):
     def max_active(self, in_features: int) -> int:
         """``n_active``."""
         return self.n_active
+
+    def _priorities(self, probabilities: Array, weights: Array, units: Array) -> Any:
+        return taken(probabilities, units)
 
     def _weights(self, logits: Array, probabilities: Array, units: Array) -> Any:
         chosen = taken(probabilities, units)

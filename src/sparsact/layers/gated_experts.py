@@ -1,0 +1,144 @@
+"""Experts with gated activations on a CPU, some rows at a time: what lies between two products stays in the cache.
+
+Only pre-activations are kept for the backward pass. Activations and gradients of all rows at once would be memory that
+is new to the process in each step, which takes a tenth of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from sparsact.layers.gather import gather_sum
+from sparsact.layers.segments import product
+from sparsact.routing.operators import is_watched
+
+Segment = tuple[int, int, int]
+"""Expert, and where its rows begin and end."""
+NUMBERS_AT_ONCE: Final = 2**18  # of pre-activations: 1 MiB, as much as fits into the second cache
+Composed = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def gated_experts(
+    rows: Tensor, weights: Tensor, up: Tensor, down: Tensor, indices: Tensor, name: str, composed: Composed
+) -> Tensor:
+    """Sums (m, o) of the outputs of the experts ``indices`` (m, k), -1 for none, for ``rows`` (m, d).
+
+    ``name`` is that of the activation in ``torch.ops.aten``; ``composed`` computes the same from the first four
+    arguments by operators of which derivatives of every order exist.
+    """
+    function: Any = _GatedExperts
+    outputs: Tensor = function.apply(rows, weights, up, down, indices, name, composed)
+    return outputs
+
+
+class _GatedExperts(torch.autograd.Function):
+    """Outputs of experts, and their first derivatives."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        rows: Tensor,
+        weights: Tensor,
+        up: Tensor,
+        down: Tensor,
+        indices: Tensor,
+        name: str,
+        composed: Composed,
+    ) -> Tensor:
+        experts, order = torch.sort(indices.reshape(-1).int(), stable=True)  # half the passes of int64
+        bounds = torch.searchsorted(experts, torch.arange(len(up) + 1, dtype=torch.int32)).tolist()
+        order, bounds = order[bounds[0] : bounds[-1]], [bound - bounds[0] for bound in bounds]
+        slots = torch.full((indices.numel(),), -1).scatter_(0, order, torch.arange(len(order))).view_as(indices)
+        tokens = order // indices.shape[1]
+        z = rows.new_empty(len(order), up.shape[2])
+        outputs = rows.new_empty(len(order), down.shape[2])
+        for some, segments in _blocks(bounds, up.shape[2]):
+            _multiply(rows.index_select(0, tokens[some]), up, segments, z[some])
+            u, v = z[some].chunk(2, 1)
+            _multiply(getattr(torch.ops.aten, name)(u).mul_(v), down, segments, outputs[some])
+        ctx.save_for_backward(rows, weights, up, down, z, order, tokens, slots)
+        ctx.bounds, ctx.name, ctx.composed = bounds, name, composed
+        return gather_sum(weights, outputs, slots)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        rows, weights, up, down, z, order, tokens, slots = ctx.saved_tensors
+        needs = ctx.needs_input_grad[:4]
+        if torch.is_grad_enabled() or is_watched(gradient):  # somebody differentiates this pass, or runs many at once
+            return *_composed(ctx.composed, (rows, weights, up, down), needs, gradient), None, None, None
+        of_rows = rows.new_empty(len(order), rows.shape[1]) if needs[0] else None
+        of_weights = weights.new_zeros(weights.numel()) if needs[1] else None
+        of_up, of_down = (  # in the order of the weights in memory: autograd copies gradients in another
+            torch.empty_like(of) if need else None for of, need in zip((up, down), needs[2:], strict=True)
+        )
+        factors = weights.reshape(-1, 1)[order]
+        gradient = gradient.contiguous()
+        for some, segments in _blocks(ctx.bounds, up.shape[2]):
+            u, v = z[some].chunk(2, 1)
+            active = getattr(torch.ops.aten, ctx.name)(u)
+            hidden, of_hidden = active * v, torch.empty_like(active)
+            of_output = gradient.index_select(0, tokens[some])
+            _multiply(of_output, down.transpose(1, 2), segments, of_hidden)
+            if of_weights is not None:
+                of_weights[order[some]] = torch.linalg.vecdot(of_hidden, hidden)
+            if of_down is not None:
+                _multiply_across(hidden, of_output.mul_(factors[some]), segments, of_down)
+            if of_up is None and of_rows is None:
+                continue
+            of_hidden.mul_(factors[some])
+            of_z = torch.empty_like(z[some])
+            of_u, of_v = of_z.chunk(2, 1)
+            torch.mul(of_hidden, active, out=of_v)
+            getattr(torch.ops.aten, f"{ctx.name}_backward").grad_input(of_hidden.mul_(v), u, grad_input=of_u)
+            if of_up is not None:
+                _multiply_across(rows.index_select(0, tokens[some]), of_z, segments, of_up)
+            if of_rows is not None:
+                _multiply(of_z, up.transpose(1, 2), segments, of_rows[some])
+        for e, (begin, end) in enumerate(pairwise(ctx.bounds)):
+            for of in (of_up, of_down):
+                if of is not None and begin == end:
+                    of[e] = 0
+        if of_weights is not None:
+            of_weights = of_weights.view_as(weights)
+        if of_rows is not None:
+            of_rows = gather_sum(torch.ones_like(weights), of_rows, slots)
+        return of_rows, of_weights, of_up, of_down, None, None, None
+
+
+def _blocks(bounds: list[int], width: int) -> Iterator[tuple[slice, list[Segment]]]:
+    """Rows of consecutive experts, few enough for the cache unless they are one expert's, with the segment of each."""
+    begin, segments = 0, []
+    for e, (first, last) in enumerate(pairwise(bounds)):
+        if first < last:
+            segments.append((e, first - begin, last - begin))
+        if segments and ((last - begin) * width >= NUMBERS_AT_ONCE or last == bounds[-1]):
+            yield slice(begin, last), segments
+            begin, segments = last, []
+
+
+def _multiply(x: Tensor, weight: Tensor, segments: list[Segment], out: Tensor) -> None:
+    """Rows of x (p, n) times the matrix of their expert in weight (E, n, o), into ``out`` (p, o)."""
+    for e, begin, end in segments:
+        product(x[begin:end], weight[e], out[begin:end])
+
+
+def _multiply_across(x: Tensor, y: Tensor, segments: list[Segment], out: Tensor) -> None:
+    """Rows of x (p, n), transposed, times rows of y (p, o) of each expert, into its matrix in ``out`` (E, n, o)."""
+    for e, begin, end in segments:
+        torch.mm(x[begin:end].T, y[begin:end], out=out[e])
+
+
+def _composed(
+    function: Composed, inputs: tuple[Tensor, ...], needs: tuple[bool, ...], gradient: Tensor
+) -> list[Tensor | None]:
+    """Gradients of ``function`` at the inputs that need them, themselves differentiable."""
+    with torch.enable_grad():
+        outputs = function(*inputs)
+    wanted = [each for each, need in zip(inputs, needs, strict=True) if need]
+    found = iter(torch.autograd.grad(outputs, wanted, gradient, create_graph=torch.is_grad_enabled()))
+    return [next(found) if need else None for need in needs]
