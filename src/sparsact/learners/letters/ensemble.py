@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.letters.boosted import BoostedTrees, fitted_boosted
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
 from sparsact.learners.letters.process import processes_by_fold
 from sparsact.learners.stacking import stacking_weights
@@ -26,7 +27,7 @@ DRAWS: Final = 10  # of rows, with replacement: their mean is smoother than one 
 FOLDS_OF_MANY: Final = 3  # of processes: a third of many rows is no loss
 
 Warp = Callable[[Array], Array]
-Model = Posterior | Perceptrons
+Model = Posterior | Perceptrons | BoostedTrees
 
 
 def as_given(y: Array) -> Array:
@@ -46,19 +47,22 @@ def logit(y: Array) -> Array:
 
 
 NETWORKS: Final = "networks"
+TREES: Final = {"trees of 8 leaves": 8, "trees of 31 leaves": 31}  # of tables with quantities only, which they split
 SCORES: Final[dict[str, Warp]] = {  # each of targets that are warped
     "process": as_given,
     "process of asinh": asinh,
     "process of logit": logit,
     NETWORKS: as_given,
+    **dict.fromkeys(TREES, as_given),
 }
-MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic regressions on scores
+MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic regressions on scores; trees are last
     ("process", False),
     ("process", True),
     ("process of asinh", True),
     ("process of logit", True),
     ("networks", False),
     ("networks", True),
+    *((name, False) for name in TREES),
 )
 
 
@@ -114,13 +118,13 @@ class LetterEnsemble:
         scores = {name: score.values(codes) for name, score in self.scores.items()}
         members = [
             np.interp(scores[name], *curve) if len(curve[0]) else scores[name]
-            for (name, _), curve in zip(MEMBERS, self.curves, strict=True)
+            for (name, _), curve in zip(MEMBERS, self.curves, strict=False)  # trees may be absent
         ]
         return np.asarray(self.unit * (np.stack(members, axis=1) @ self.weights))
 
 
 def fitted_ensemble(
-    features: Sequence[Array], codes: Codes, y: Array, weights: Array, rng: np.random.Generator
+    features: Sequence[Array], codes: Codes, y: Array, weights: Array, rng: np.random.Generator, *, trees: bool = False
 ) -> tuple[LetterEnsemble, Array]:
     """The ensemble of distinct rows in random order, and predictions (m,) of each row that have not seen its target.
 
@@ -132,14 +136,17 @@ def fitted_ensemble(
     of_processes = folds if len(y) < FEW_ROWS else deal_at_random(len(y), FOLDS_OF_MANY, rng)
     processes = partial(processes_by_fold, features, codes, weights=weights, folds=of_processes, rng=rng)
     networks = partial(fitted_perceptrons, features, codes, weights=weights, folds=folds, rng=rng)
+    boosted = partial(fitted_boosted, features, codes, weights=weights, folds=folds, rng=rng)
+    special = {NETWORKS: networks} | {name: partial(boosted, leaves=leaves) for name, leaves in TREES.items()}
     for name, warp in SCORES.items():
-        scores[name], left_out[name] = scored(networks if name == NETWORKS else processes, warp(y), weights)
+        if trees or name not in TREES:
+            scores[name], left_out[name] = scored(special.get(name, processes), warp(y), weights)
 
     def curve_of_others(score: Array, _: int, rows: NDArray[np.bool_]) -> Array:
         return np.interp(score[rows], *isotonic(score[~rows], y[~rows], weights[~rows], rng))
 
     curves, columns = [], []
-    for name, curved in MEMBERS:
+    for name, curved in ((name, curved) for name, curved in MEMBERS if name in scores):
         score = left_out[name]
         curves.append(isotonic(score, y, weights, rng) if curved else (np.empty(0), np.empty(0)))
         columns.append(out_of_fold(folds, partial(curve_of_others, score)) if curved else score)

@@ -48,8 +48,11 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         What is known of the letters. Kernels between amino acids begin with seven published properties; of plain
         letters, all pairs are equally far apart at first. ``"auto"``: amino acids where all letters are theirs, a stop
         ``*`` or a gap ``-``, and eight or more; else plain.
+    quantities : sequence of int, default=()
+        Sites whose letters are numbers in an order, such as sizes. Kernels of these go by the numbers and their ranks,
+        boosted trees that split them join the members, and ``predict`` reads any number as the nearest one known.
     random_state : int, RandomState or None, default=None
-        Of folds, rows that kernels are learned from, and networks.
+        Of folds, rows that kernels are learned from, networks, and trees.
 
     Attributes
     ----------
@@ -103,11 +106,19 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alphabet": [StrOptions({"auto", "amino acids", "plain"})],
+        "quantities": ["array-like"],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, alphabet: str = "auto", *, random_state: int | np.random.RandomState | None = None) -> None:
+    def __init__(
+        self,
+        alphabet: str = "auto",
+        *,
+        quantities: Sequence[int] = (),
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.alphabet = alphabet
+        self.quantities = quantities
         self.random_state = random_state
 
     def _fork(self) -> Callable[[bool], None]:
@@ -134,7 +145,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         rows, targets, weights = rows[there], np.asarray(targets, dtype=np.float64)[there], weights[there]
         if not are_counts(weights):
             weights = weights / np.exp(np.log(weights).mean())
-        self._alphabet = Alphabet.of(rows, self.alphabet)
+        self._alphabet = Alphabet.of(rows, self.alphabet, self.quantities)
         exponent = int(exponents_of(targets))
         scaled = np.ldexp(targets, -exponent)  # squares of any numbers are then numbers
         codes, of_row, total = distinct_rows(self._alphabet.codes(rows), weights)
@@ -144,7 +155,9 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
         order = rng.permutation(len(codes))
         with blas_threads(0):
-            found, predictions = fitted_ensemble(self._alphabet.features, codes[order], mean[order], total[order], rng)
+            found, predictions = fitted_ensemble(
+                self._alphabet.features, codes[order], mean[order], total[order], rng, trees=bool(self._alphabet.quantities)
+            )
         self._ensemble = replace(found, unit=float(np.ldexp(1.0, exponent)))
         self.out_of_fold_ = np.full(len(there), np.nan)
         self.out_of_fold_[there] = np.ldexp(predictions[np.argsort(order)][of_row], exponent)
@@ -183,7 +196,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         """Weights of the members."""
         check_is_fitted(self)
         names = [f"{name}, isotonic" if curved else name for name, curved in MEMBERS]
-        return dict(zip(names, self._ensemble.weights.tolist(), strict=True))
+        return dict(zip(names, self._ensemble.weights.tolist(), strict=False))  # trees may be absent
 
     def anova(self, frequencies: Sequence[ArrayLike] | None = None) -> Anova:
         """Sum-to-zero components of the fitted function over all combinations of ``letters_``.
@@ -230,7 +243,8 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         sites = tuple(tuple(schema.as_strs(letters, "letters")) for letters in state["letters"])
         if len(sites) != learner.n_features_in_ or not all(sites) or any(len(set(one)) < len(one) for one in sites):
             raise ValueError("letters that are not those of the sites")
-        learner._alphabet = Alphabet(sites, schema.as_bool(state["amino_acids"], "amino_acids"))
+        known = schema.as_bool(state["amino_acids"], "amino_acids")
+        learner._alphabet = Alphabet(sites, known, frozenset(learner.quantities))
         learner._errors = np.sort(schema.read_arrays(_ERRORS, arrays)["errors"])
         learner._ensemble = read_ensemble(learner._alphabet.features, arrays)
         return learner
