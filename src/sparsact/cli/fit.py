@@ -123,8 +123,13 @@ def fit(
         bool, typer.Option("--drop-missing", help="Leave out rows in which a value is missing, with a note.")
     ] = False,
     log_target: Annotated[
-        bool, typer.Option("--log-target", help="Learn the logarithm of the target; predictions are brought back.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--log-target/--no-log-target",
+            help="Learn the logarithm of the target, or not; predictions are brought back. By default where it fits "
+            "better and targets span a factor of 100.",
+        ),
+    ] = None,
     test: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Score the model on this table too, which no choice has seen.")
     ] = None,

@@ -184,7 +184,7 @@ class Alphabet:
 
 
 def _nearest(letters: set[str], known: Sequence[str], *, whole: bool) -> dict[str, int]:
-    """Places of the nearest known quantities, numbers that are not all whole unless ``whole``; of other letters none."""
+    """Places of the nearest known quantities: numbers, not all whole unless ``whole``; of other letters none."""
     try:
         new, old = (np.array([float(letter) for letter in some]) for some in (letters, known))
     except ValueError:

@@ -156,7 +156,12 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         order = rng.permutation(len(codes))
         with blas_threads(0):
             found, predictions = fitted_ensemble(
-                self._alphabet.features, codes[order], mean[order], total[order], rng, trees=bool(self._alphabet.quantities)
+                self._alphabet.features,
+                codes[order],
+                mean[order],
+                total[order],
+                rng,
+                trees=bool(self._alphabet.quantities),
             )
         self._ensemble = replace(found, unit=float(np.ldexp(1.0, exponent)))
         self.out_of_fold_ = np.full(len(there), np.nan)
