@@ -81,10 +81,10 @@ class LetterKernel:
     theta: Array
 
     @classmethod
-    def start(cls, features: Sequence[Array]) -> Self:
-        """Where the search begins: the means of the prior, with less noise."""
+    def start(cls, features: Sequence[Array], noise: float = FIRST_NOISE) -> Self:
+        """Where the search begins: the means of the prior, with less noise, of which the logarithm is given."""
         theta = prior(features)[0]
-        theta[1] = FIRST_NOISE
+        theta[1] = noise
         return cls(tuple(features), theta)
 
     def with_theta(self, theta: Array) -> Self:

@@ -18,7 +18,7 @@ from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.letters.alphabet import Alphabet, characters_of
-from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble
+from sparsact.learners.letters.ensemble import fitted_ensemble
 from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
 from sparsact.learners.stacking import intervals_about
 from sparsact.saving import modelfile, schema
@@ -50,7 +50,8 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         ``*`` or a gap ``-``, and eight or more; else plain.
     quantities : sequence of int, default=()
         Sites whose letters are numbers in an order, such as sizes. Kernels of these go by the numbers and their ranks,
-        boosted trees that split them join the members, and ``predict`` reads any number as the nearest one known.
+        and ``predict`` reads any number as the nearest one known. The members are then a process that expects little
+        noise, networks, and boosted trees of two sizes, weighted by Huber's loss.
     random_state : int, RandomState or None, default=None
         Of folds, rows that kernels are learned from, networks, and trees.
 
@@ -161,7 +162,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
                 mean[order],
                 total[order],
                 rng,
-                trees=bool(self._alphabet.quantities),
+                quantities=bool(self._alphabet.quantities),
             )
         self._ensemble = replace(found, unit=float(np.ldexp(1.0, exponent)))
         self.out_of_fold_ = np.full(len(there), np.nan)
@@ -200,8 +201,8 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     def weights_(self) -> dict[str, float]:
         """Weights of the members."""
         check_is_fitted(self)
-        names = [f"{name}, isotonic" if curved else name for name, curved in MEMBERS]
-        return dict(zip(names, self._ensemble.weights.tolist(), strict=False))  # trees may be absent
+        names = [f"{name}, isotonic" if curved else name for name, curved in self._ensemble.members]
+        return dict(zip(names, self._ensemble.weights.tolist(), strict=True))
 
     def anova(self, frequencies: Sequence[ArrayLike] | None = None) -> Anova:
         """Sum-to-zero components of the fitted function over all combinations of ``letters_``.
@@ -251,7 +252,9 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         known = schema.as_bool(state["amino_acids"], "amino_acids")
         learner._alphabet = Alphabet(sites, known, frozenset(learner.quantities))
         learner._errors = np.sort(schema.read_arrays(_ERRORS, arrays)["errors"])
-        learner._ensemble = read_ensemble(learner._alphabet.features, arrays)
+        learner._ensemble = read_ensemble(
+            learner._alphabet.features, arrays, quantities=bool(learner._alphabet.quantities)
+        )
         return learner
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -10,7 +10,17 @@ import numpy as np
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.letters.boosted import BoostedTrees, columns_of
-from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, SCORES, TREES, LetterEnsemble, MemberScore, Model
+from sparsact.learners.letters.ensemble import (
+    MEMBERS,
+    MEMBERS_OF_QUANTITIES,
+    NETWORKS,
+    SCORES,
+    SCORES_OF_QUANTITIES,
+    TREES,
+    LetterEnsemble,
+    MemberScore,
+    Model,
+)
 from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
 from sparsact.learners.letters.process import system_of
@@ -60,10 +70,9 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
     return arrays
 
 
-def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
+def read_ensemble(features: Sequence[Array], arrays: Arrays, *, quantities: bool) -> LetterEnsemble:
     """The ensemble that :func:`ensemble_arrays` took apart."""
-    has_trees = bool(schema.strip_prefix(f"score{len(SCORES) - 1}", arrays))
-    members = MEMBERS[: None if has_trees else -len(TREES)]
+    members = MEMBERS_OF_QUANTITIES if quantities else MEMBERS
     read = schema.read_arrays(_ENSEMBLE, arrays, n=len(features), members=len(members))
     codes = read["codes"].astype(np.intp)
     if not len(codes) or (codes >= [len(of_site) for of_site in features]).any():
@@ -72,7 +81,7 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
     if not unit:
         raise ValueError("a unit of zero")
     scores: dict[str, MemberScore] = {}
-    for place, name in enumerate([name for name in SCORES if has_trees or name not in TREES]):
+    for place, name in enumerate(SCORES_OF_QUANTITIES if quantities else SCORES):
         own = schema.strip_prefix(f"score{place}", arrays)
         if name in TREES:
             models = _read_trees(features, own)
