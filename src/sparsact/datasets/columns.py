@@ -286,15 +286,8 @@ class Encoding:
         return combined(self.patterns, codes)
 
     def letters(self, X: Points) -> NDArray[np.str_]:
-        """Letters (m, sites) of points X, and after these the numbers, as texts, of each column of numbers."""
-        owners = [column for column in self.columns for _ in column.features]
-        of_numbers = np.array([isinstance(column, Real) for column in owners])
-        codes = self.codes((X[:, ~of_numbers] < 0).astype(np.uint8) if self.real else X)
-        texts = [np.array(own)[i] for (_, own), i in zip(self.sites, codes.T, strict=True)]
-        for column, values in zip(owners, X.T, strict=True):
-            if isinstance(column, Real):  # 12 digits, as scaling back rounds
-                texts.append(np.array([f"{value:.12g}" for value in values * column.scale + column.centre]))
-        return np.stack(texts, axis=1)
+        """Letters (m, sites) of points X of bits."""
+        return np.stack([np.array(own)[i] for (_, own), i in zip(self.sites, self.codes(X).T, strict=True)], axis=1)
 
     @property
     def real(self) -> bool:

@@ -15,6 +15,7 @@ from sparsact.fit.effects import Background
 from sparsact.fit.explain import explained, function_of
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.reference import Codes
+from sparsact.fit.table_model import letters_and_numbers
 from sparsact.fit.target_result import TargetResult
 from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.learners import LettersRegressor
@@ -80,7 +81,7 @@ def frequencies(model: LowDegree, background: Background) -> list[NDArray[Any]]:
 
 
 def regressor_of(encoding: Encoding, random_state: int) -> LettersRegressor:
-    """The model of :meth:`.Encoding.letters`, whose last sites are quantities."""
+    """The model of :func:`.letters_and_numbers`, whose last sites are quantities."""
     n_sites = len(encoding.sites)
     numbers = [column for column in encoding.columns if isinstance(column, Real)]
     return LettersRegressor(quantities=tuple(range(n_sites, n_sites + len(numbers))), random_state=random_state)
@@ -122,7 +123,7 @@ class LettersCandidate(CandidateKind):
                     raise ValueError(f"{self.name} takes numbers of few values, and {fact}; choose model auto.")
                 return ""
         with run.stages.stage("fitting letters", len(X)) as on_rows:
-            model = regressor_of(encoding, run.options.random_state).fit(encoding.letters(X), y)
+            model = regressor_of(encoding, run.options.random_state).fit(letters_and_numbers(encoding, X), y)
             on_rows(len(X))
         return Fit(model, HeldOutScores(y[:, None], model.out_of_fold_[:, None], folds))
 
