@@ -31,9 +31,11 @@ FACTORS: Final = (0.4, 0.16)  # by which the noise is multiplied, if that predic
 def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weights: Array) -> tuple[float, Array]:
     """Log marginal likelihood of rows (m, n) with targets and weights (m,), and its derivatives by ``kernel.theta``.
 
-    Covariances are float32 but for their Cholesky factor: m^3 multiplications, and m^2 times the number of sites.
+    Covariances are float32 but for their Cholesky factor, unless rounding could turn an eigenvalue beyond the noise
+    negative: m^3 multiplications, and m^2 times the number of sites.
     """
-    shared = kernel.covariance(codes, codes, np.float32)
+    rounding = len(y) * float(np.finfo(np.float32).eps) * kernel.variance
+    shared = kernel.covariance(codes, codes, np.float32 if rounding < kernel.noise_variance else np.float64)
     matrix = np.asfortranarray(shared, dtype=np.float64)
     matrix[np.diag_indices(len(y))] += kernel.noise_variance / weights
     value, lower = log_density_sensitivity(matrix, y)
