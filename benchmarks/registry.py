@@ -73,6 +73,7 @@ BENCHMARKS: Final = {
         ("sparse_fourier", ()),
         ("cube_gp", ()),
         ("landscapes", ("lightgbm", "xgboost")),
+        ("configurations", ("lightgbm", "xgboost")),
         ("next_rows", ()),
         ("fit_seconds", ()),
         ("effect_intervals", ()),

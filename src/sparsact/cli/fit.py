@@ -67,7 +67,11 @@ from sparsact.fit.options import OPTION_NAMES, OPTIONS
         "Or 0, 1, 2: training, validation, test; 0, 1: training, test, the opposite in a column whose name says train.",
     ),
     drop_missing="Leave out rows in which a value is missing, with a note.",
-    log_target="Learn the logarithm of the target; predictions are brought back.",
+    log_target=Option(
+        "--log-target/--no-log-target",
+        help="Learn the logarithm of the target, or not; predictions are brought back. By default where it fits better "
+        "and targets span a factor of 100.",
+    ),
     test=option("FILE", "Score the model on this table too, which no choice has seen."),
     link=option(
         "|".join(OPTIONS["link"]),
@@ -115,7 +119,7 @@ def fit(
     variance: str | None = None,
     split: str | None = None,
     drop_missing: bool = False,
-    log_target: bool = False,
+    log_target: bool | None = None,
     test: Path | None = None,
     link: str = "identity",
     censor: str = "auto",

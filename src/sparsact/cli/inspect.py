@@ -136,6 +136,8 @@ def described(model: object, encoding: Encoding, top: int, measure: str = "unifo
 
 def _of_function(model: Any, encoding: Encoding, top: int) -> Described:
     """A Gaussian process, an ensemble, a measurement model or a model of letters: its strongest effects."""
+    from sparsact.datasets.columns import Real
+
     target = {"name": encoding.target_names[0], "terms": [term.to_dict() for term in terms_of(model, encoding, top)]}
     found: dict[str, Any]
     if hasattr(model, "weights_"):
@@ -149,7 +151,9 @@ def _of_function(model: Any, encoding: Encoding, top: int) -> Described:
         found = {"noise_variance": model.noise_variance_, "rows": len(model.X_train_)}
         text = f" and {len(model.X_train_):,} distinct rows, noise of deviation {model.noise_variance_**0.5:.4g}"
     if hasattr(model, "letters_"):
-        found["sites"] = {name: list(known) for (name, _), known in zip(encoding.sites, model.letters_, strict=True)}
+        names = [name for name, _ in encoding.sites]
+        names += [column.name for column in encoding.columns if isinstance(column, Real)]  # after the sites
+        found["sites"] = {name: list(known) for name, known in zip(names, model.letters_, strict=True)}
 
     def show() -> None:
         terminal().print(shown(f"{type(model).__name__} of {len(encoding.feature_names)} columns{text}"))
@@ -167,6 +171,8 @@ def terms_of(model: Any, encoding: Encoding, top: int) -> list[Term]:
     from sparsact.fit.effects import listed_terms
     from sparsact.fit.explain import constant
 
+    if encoding.real:  # numbers of few values have no effects of letters
+        return []
     if has_letters(encoding) or encoding.reference:
         return list(listed_terms(model, encoding, 0, top))
     return [*gp_terms(model, encoding, top), constant(model, 0)]

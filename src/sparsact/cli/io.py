@@ -112,6 +112,7 @@ def read_model(path: Path) -> tuple[Any, Encoding]:
 def encoding_of(model: object, path: Path) -> Encoding:
     """How the table was encoded from which a model was learned."""
     from sparsact.datasets import Encoding
+    from sparsact.datasets.columns import Real
 
     text = getattr(model, "table_encoding_", None)
     if text is None:
@@ -124,7 +125,9 @@ def encoding_of(model: object, path: Path) -> Encoding:
         raise ValueError(
             f"{path.name} does not tell how its table was encoded ({error}); fit and save it again."
         ) from error
-    columns = len(encoding.sites if hasattr(model, "letters_") else encoding.feature_names)
+    columns = len(encoding.feature_names)
+    if hasattr(model, "letters_"):  # a site each, and of numbers a column each
+        columns = len(encoding.sites) + sum(isinstance(column, Real) for column in encoding.columns)
     if columns != (learned := getattr(model, "n_features_in_", None)):
         raise ValueError(f"{path.name} learned {learned} columns, and its table has {columns}; fit and save it again.")
     return encoding

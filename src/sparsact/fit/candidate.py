@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-import numpy as np
-
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Encoding, Real
 from sparsact.fit.explain import explained, function_names
 from sparsact.fit.fold_sums import FoldSums
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.logarithms import MOST_ROWS as MOST_ROWS_OF_LOGARITHMS
-from sparsact.fit.logarithms import gain_of_logarithm
+from sparsact.fit.logarithms import gains_of_logarithms
 from sparsact.fit.options import FitOptions
 from sparsact.fit.scores import Selected
 from sparsact.fit.target_result import TargetResult
@@ -106,13 +103,8 @@ class FitRun(Facts):
 
     @cached_property
     def gains_of_logarithms(self) -> tuple[float, ...]:
-        """Of each target what its logarithm gains, by :func:`.gain_of_logarithm`; 0 of classes and of logarithms."""
-        X, y, folds = self.sample.at_most(MOST_ROWS_OF_LOGARITHMS)
-        y = y.reshape(len(y), -1)
-        found = []
-        for each, low, values in zip(self.table.encoding.targets, np.atleast_1d(self.sums.low), y.T, strict=True):
-            found.append(gain_of_logarithm(X, values, folds) if type(each) is Real and low > 0 else 0.0)
-        return tuple(found)
+        """Of each target what its logarithm gains."""
+        return gains_of_logarithms(self.table.encoding, self.sums)
 
     @property
     def parts(self) -> FitParts:

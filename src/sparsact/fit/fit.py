@@ -26,8 +26,9 @@ from sparsact.fit.explain import confusion, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_BITS, MAX_HELD_OUT, FoldSums, as_numbers
 from sparsact.fit.forecast import forecast
 from sparsact.fit.leaks import leaks
+from sparsact.fit.logarithms import DECADES, gains_of_logarithms
 from sparsact.fit.options import FitOptions
-from sparsact.fit.reading import check_targets, warnings
+from sparsact.fit.reading import LOGARITHMS, LOGARITHMS_CHOSEN, check_targets, warnings, with_logarithms
 from sparsact.fit.reference import letters_at
 from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
@@ -51,16 +52,19 @@ class FitSteps:
     stages: Stages
     checkpoint: Checkpoint
     row_columns: RowColumns
+    on_logarithms: bool = False  # which the rows have decided
 
     def result(self, name: str, call: str) -> FitResult:
         """The whole fit."""
         table, options = self.table, self.options
         facts = Facts(table, options, table.n_rows or 0)
-        if len(kinds_to_try(facts)[0]) > 1:
+        if len(kinds_to_try(facts)[0]) > 1 and not self.on_logarithms:
             self.stages.say(forecast(facts))
-        with self.stages.stage("choosing", table.n_rows) as on_rows:
+        with self.stages.stage(self._pass_name, table.n_rows) as on_rows:
             sums = self._sums(on_rows)
-            selected = select_polynomial(sums.search, options)
+            selected = None if self._needs_logarithms(sums) else select_polynomial(sums.search, options)
+        if selected is None:
+            return self._with_logarithms(sums).result(name, call)
         run, reason = self._fits(sums, selected)
         choices = select_model(selected, run.fits, reason, options.model)
         kind = candidates()[choices.kind]
@@ -111,6 +115,27 @@ class FitSteps:
             confusion=confusion(y[shown], predicted, encoding),
             details=details,
         )
+
+    def _needs_logarithms(self, sums: FoldSums) -> bool:
+        """Whether every target spans decades, and its logarithm fits better, where nothing else was asked for."""
+        options = self.options
+        asked = options.log_target is not None or options.encoding is not None or options.weighted
+        if asked or self._is_classes or options.model != "auto" or options.given or options.asks_for_measurement:
+            return False
+        wide = not self.on_logarithms and bool(np.all((sums.low > 0) & (sums.low * DECADES <= sums.high)))
+        return wide and all(gains_of_logarithms(self.table.encoding, sums))
+
+    def _with_logarithms(self, sums: FoldSums) -> FitSteps:
+        """The same steps with logarithms of the targets, and notes that say so."""
+        encoding, ratios = self.table.encoding, np.atleast_1d(sums.high / sums.low)
+        told = [LOGARITHMS_CHOSEN.format(name=of, ratio=x) for of, x in zip(encoding.target_names, ratios, strict=True)]
+        encoding = replace(with_logarithms(encoding), notes=(LOGARITHMS, *told, *encoding.notes))
+        return replace(self, table=replace(self.table, encoding=encoding), on_logarithms=True)
+
+    @property
+    def _pass_name(self) -> str:
+        """Of the pass that sums up the rows; two passes never share a file of what was read."""
+        return "choosing by logarithms" if self.on_logarithms else "choosing"
 
     def _held_out(self, sample: RowSample, shown: NDArray[np.intp], targets: Targets, n_rows: int) -> HeldOutRows:
         """Some rows, bits if all columns are, and of targets of numbers with their held-out errors."""
@@ -177,7 +202,7 @@ class FitSteps:
         packed = RowSample(n_packed, options.folds, options.random_state)
         design = DesignSums(table.encoding)
         sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample, packed, design)
-        sums = self.checkpoint.run(FitRows(table, self.row_columns).summed_by("choosing", sums), on_rows)
+        sums = self.checkpoint.run(FitRows(table, self.row_columns).summed_by(self._pass_name, sums), on_rows)
         if not sums.n_rows:
             raise ValueError(f"{table.parts.name} has no rows below its header; a table needs at least one.")
         check_targets(table.encoding, sums.low, sums.high)

@@ -43,7 +43,7 @@ def fit_table(
     variance: str | None = None,
     split: str | None = None,
     drop_missing: bool = False,
-    log_target: bool = False,
+    log_target: bool | None = None,
     test: Data | None = None,
     encoding: Encoding | None = None,
     link: Literal["identity", "log", "sigmoid", "monotone", "auto"] = "identity",
@@ -136,9 +136,10 @@ def fit_table(
     drop_missing : bool
         Leave out rows that lack a value of any column that is looked at, with a note, rather than refuse the table.
         In columns of numbers ``-``, ``n.d.``, ``#DIV/0!`` and the like stand for what is missing.
-    log_target : bool
+    log_target : bool, optional
         Learn the natural logarithm of the targets, which must be positive; predictions are brought back, so that they
-        are medians. Suits targets whose errors are relative, such as run times.
+        are medians. Suits targets whose errors are relative, such as run times. By default where the kind of model is
+        chosen too, the targets span a factor of 100, and linear models of the logarithm make held-out rows more likely.
     test : path, sequence of paths, DataFrame or pyarrow.Table, optional
         A table of its own for a score, with an interval: no choice has seen it.
     encoding : Encoding, optional
@@ -260,6 +261,7 @@ def fit_table(
         call = options.call(_named(data), None if test is None else _named(test))
         result = FitSteps(table, options, stages, checkpoint, row_columns).result(parts.name, call)
     if scored is not None:
+        scored = replace(scored, encoding=result.encoding)  # which may have logarithms of the targets
         result = replace(result, test=score_table(result.model, scored, chosen.tested_name or scored.parts.name))
     if checkpoint is not resume:
         checkpoint.remove()

@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.datasets.columns import Encoding, Real
+from sparsact.fit.fold_sums import FoldSums
 from sparsact.learners.latent.targets import pinned
 from sparsact.statistics.folds import out_of_fold
 
@@ -15,6 +17,7 @@ LEAST_RATIO: Final = 10.0  # of the largest to the smallest target: of closer on
 MOST_ROWS: Final = 1_000  # whose linear models take a second at most
 ERRORS: Final = 2.0  # standard errors by which logarithms must be ahead
 PENALTIES: Final = tuple(10.0**power for power in range(-2, 5))
+DECADES: Final = 100.0  # largest over smallest target from where its size, not its errors, would decide about most rows
 EXACT: Final = 1e-9  # of the deviation: smaller errors are none
 
 
@@ -56,3 +59,12 @@ def gain_of_logarithm(X: NDArray[Any], y: NDArray[np.float64], folds: NDArray[np
     densities = -np.log(roots) - (errors / roots) ** 2 / 2
     gains = densities[:, 1] - both[:, 1] - densities[:, 0]
     return float(gains.mean()) if gains.mean() > ERRORS * gains.std() / sqrt(len(y)) else 0.0
+
+
+def gains_of_logarithms(encoding: Encoding, sums: FoldSums) -> tuple[float, ...]:
+    """Of each target what its logarithm gains, by :func:`gain_of_logarithm`; 0 of classes and of logarithms."""
+    X, y, folds = sums.sample.at_most(MOST_ROWS)
+    found = []
+    for each, low, values in zip(encoding.targets, np.atleast_1d(sums.low), y.reshape(len(y), -1).T, strict=True):
+        found.append(gain_of_logarithm(X, values, folds) if type(each) is Real and low > 0 else 0.0)
+    return tuple(found)

@@ -51,7 +51,7 @@ class FitOptions:
     variance: str | None = None
     split: str | None = None
     drop_missing: bool = False
-    log_target: bool = False
+    log_target: bool | None = None  # decided by the rows
     encoding: str | None = None  # as JSON
     link: str = "identity"
     censor: Censor = "auto"  # or "none", or a pair of numbers or None, which texts such as "7," spell

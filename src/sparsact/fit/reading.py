@@ -22,6 +22,9 @@ from sparsact.passes.progress import StageProgress
 from sparsact.passes.resumable import Checkpoint
 from sparsact.passes.source import Pass
 
+LOGARITHMS_CHOSEN: Final = (
+    "{name!r} spans a factor of {ratio:.3g}: log_target=False (--no-log-target) learns it as it is."
+)
 LOGARITHM_FITS: Final = (
     "{name!r} spans a factor of {ratio:.3g}, and linear models of its logarithm make each held-out row {factor:.3g} "
     "times as likely: learn the logarithm (log_target, --log-target)."
@@ -77,11 +80,15 @@ def with_options(table: Table, options: FitOptions, notes: Sequence[str]) -> Tab
         name = encoding.target_names[0]
         raise ValueError(f"target {name!r} holds classes; weights, errors and log_target are for targets of numbers.")
     if options.log_target:
-        encoding = replace(encoding, targets=tuple(LogReal(name) for name in encoding.target_names))
-        notes.append(LOGARITHMS)
+        encoding, notes = with_logarithms(encoding), [*notes, LOGARITHMS]
     if (precision := options.sigma or options.variance) is not None:
         notes.append(f"weights of rows: 1 / {precision}{'²' * (options.sigma is not None)}, divided by their mean.")
     return replace(table, encoding=replace(encoding, notes=(*notes, *encoding.notes)))
+
+
+def with_logarithms(encoding: Encoding) -> Encoding:
+    """The encoding with logarithms of its targets."""
+    return replace(encoding, targets=tuple(LogReal(name) for name in encoding.target_names))
 
 
 def check_targets(encoding: Encoding, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:

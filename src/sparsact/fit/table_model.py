@@ -9,11 +9,24 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Classes, Encoding, LogReal
+from sparsact.datasets.columns import Classes, Encoding, LogReal, Real
 from sparsact.learners import LatentRegressor, LettersRegressor
 from sparsact.learners.predictor import predictor
 
 Array = NDArray[np.float64]
+
+
+def letters_and_numbers(encoding: Encoding, X: NDArray[Any]) -> NDArray[np.str_]:
+    """Letters (m, sites) of points X, and after these the numbers, as texts, of each column of numbers."""
+    owners = [column for column in encoding.columns for _ in column.features]
+    numbers = [(place, column) for place, column in enumerate(owners) if isinstance(column, Real)]
+    if not numbers:
+        return encoding.letters(X)
+    bits = (np.delete(X, [place for place, _ in numbers], axis=1) < 0).astype(np.uint8)
+    # 12 digits, as scaling back rounds the last ones
+    texts = [[f"{value:.12g}" for value in X[:, place] * of.scale + of.centre] for place, of in numbers]
+    columns = np.array(texts).reshape(len(numbers), len(X)).T
+    return np.concatenate([encoding.letters(bits), columns], axis=1) if encoding.sites else columns
 
 
 class FromTable(Protocol):
@@ -31,7 +44,7 @@ class TableModel:
 
     def rows(self, X: NDArray[Any]) -> NDArray[Any]:
         """The rows as the model takes them."""
-        return self.encoding.letters(X) if isinstance(self.model, LettersRegressor) else X
+        return letters_and_numbers(self.encoding, X) if isinstance(self.model, LettersRegressor) else X
 
     def values(self, X: NDArray[Any]) -> Array:
         """Values (m, functions): targets as they were learned, or what a classifier compares."""

@@ -9,20 +9,24 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fit.candidate import CandidateKind, Facts, Fit, FitRun, has_letters
+from sparsact.datasets.columns import Encoding, Real
+from sparsact.fit.candidate import CandidateKind, Details, Facts, Findings, Fit, FitRun, Targets, has_letters
 from sparsact.fit.effects import Background
-from sparsact.fit.explain import function_of
+from sparsact.fit.explain import explained, function_of
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.reference import Codes
+from sparsact.fit.table_model import letters_and_numbers
 from sparsact.fit.target_result import TargetResult
 from sparsact.fourier.hoeffding import Anova, anova
 from sparsact.learners import LettersRegressor
+from sparsact.learners.letters.alphabet import MOST_LETTERS
 from sparsact.learners.low_degree.estimator import LowDegree
 
 LARGEST_GRID: Final = 1 << 18  # combinations at which a function is evaluated: four sites of 20 letters
 AT_ONCE: Final = 1 << 15
 ROWS_OF_LOOK: Final = 4_000
 MOST_PARTS: Final = 20_000  # products of a polynomial, and pairs of sites
+MOST_ROWS: Final = 5_000  # of tables with numbers: as many as a process is fitted to, beyond which trees win by far
 
 
 def with_components(targets: Sequence[TargetResult], background: Background, rows: Codes) -> tuple[TargetResult, ...]:
@@ -77,33 +81,53 @@ def frequencies(model: LowDegree, background: Background) -> list[NDArray[Any]]:
     return found
 
 
+def regressor_of(encoding: Encoding, random_state: int) -> LettersRegressor:
+    """The model of :func:`.letters_and_numbers`, whose last sites are quantities."""
+    n_sites = len(encoding.sites)
+    numbers = [column for column in encoding.columns if isinstance(column, Real)]
+    return LettersRegressor(quantities=tuple(range(n_sites, n_sites + len(numbers))), random_state=random_state)
+
+
+def _of_many_numbers(run: FitRun) -> str:
+    """The name of a column of more numbers than a site has letters; empty if there is none."""
+    columns = zip(run.table.feature_names, run.sample.rows()[0].T, strict=False) if run.table.encoding.real else ()
+    return next((name for name, values in columns if len(np.unique(values)) > MOST_LETTERS), "")
+
+
 @dataclass(frozen=True)
 class LettersCandidate(CandidateKind):
-    """Sites with letters."""
+    """Sites with letters, and numbers of few values, such as those of options."""
 
     kind, name, rank = "letters", "a model of letters", 5
     rows_of_look: int = ROWS_OF_LOOK
+    terms_of = "The terms are those of the best polynomial: with columns of numbers the model itself names none."
 
     def refusal(self, facts: Facts) -> str:
-        """Other columns are refused, and groups."""
-        if not (facts.of_numbers and has_letters(facts.table.encoding)):
-            fact = "there are columns of numbers, or no column has three values"
-            fact = fact if facts.of_numbers else "the target is classes"
-            need = "numbers to predict and columns of letters or categories, one of them with three or more"
+        """Classes, columns of bits alone, and groups are refused."""
+        if not facts.of_numbers or not (facts.table.encoding.real or has_letters(facts.table.encoding)):
+            fact = "no column has three values" if facts.of_numbers else "the target is classes"
+            need = "numbers to predict and columns of letters, categories or numbers of few values"
             return f"{self.name} needs {need}, and {fact}; choose model auto."
         if facts.options.groups is not None:
             return f"{self.name} cannot hold out whole groups; leave the groups out."
         return ""
 
     def competes(self, facts: Facts) -> bool:
-        """It competes wherever there are letters."""
-        return facts.of_letters
+        """It competes wherever there are letters, or numbers and not too many rows."""
+        few_numbers = bool(facts.table.encoding.real) and facts.one_function and facts.n_rows <= MOST_ROWS
+        return not self.refusal(facts) and (facts.of_letters or few_numbers)
 
     def fit(self, run: FitRun) -> Fit | str:
         """A model of all rows or of a sample of many; where another has learned from more, a look at a few is first.
 
-        They are fitted to the whole sample only where a few rows make them as good as that model.
+        They are fitted to the whole sample only where a few rows make them as good as that model. With a column of more
+        than 64 numbers there is no model.
         """
+        if name := _of_many_numbers(run):
+            fact = f"column {name!r} has more than {MOST_LETTERS} different numbers"
+            if run.options.model == self.kind:
+                raise ValueError(f"{self.name} takes numbers of few values, and {fact}; choose model auto.")
+            return ""
         whole, seen = run.sample.rows(), max((len(fit.held_out.folds) for fit in run.fits.values()), default=0)
         if run.options.model != self.kind and seen > len(whole[1]):
             look = self._fitted(run, "looking at letters", run.sample.at_most(self.rows_of_look)).mean_r2
@@ -118,10 +142,19 @@ class LettersCandidate(CandidateKind):
         These are from folds that the model draws at random, and are scored in the folds of the table.
         """
         X, y, folds = rows
+        encoding = run.table.encoding
         with run.stages.stage(stage, len(X)) as on_rows:
-            model = LettersRegressor(random_state=run.options.random_state).fit(run.table.encoding.letters(X), y)
+            model = regressor_of(encoding, run.options.random_state).fit(letters_and_numbers(encoding, X), y)
             on_rows(len(X))
         return Fit(model, HeldOutScores(y[:, None], model.out_of_fold_[:, None], folds))
+
+    def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
+        """With numbers the terms of the best polynomial; components and effects of letters are found for any model."""
+        encoding = run.table.encoding
+        if encoding.real:
+            polynomial = run.sums.models(run.selected, run.options.domain_of(encoding)).whole
+            targets = explained(targets, polynomial, encoding, run.sample.rows()[0])
+        return targets, Details()
 
 
 CANDIDATE: Final = LettersCandidate()

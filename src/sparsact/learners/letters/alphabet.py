@@ -22,6 +22,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.validation.arrays import is_pandas
@@ -124,11 +125,19 @@ class Alphabet:
 
     sites: tuple[tuple[str, ...], ...]
     amino_acids: bool
+    quantities: frozenset[int] = frozenset()  # sites whose letters are numbers in an order
 
     @classmethod
-    def of(cls, X: NDArray[Any], kind: str = "auto") -> Self:
+    def of(cls, X: NDArray[Any], kind: str = "auto", quantities: Sequence[int] = ()) -> Self:
         """The letters of rows (m, n); sites whose letters are all single characters, and no digits, share them."""
         found = [spelled(column)[0] for column in X.T]
+        if wrong := set(quantities) - set(range(len(found))):
+            raise ValueError(f"quantities name site {wrong.pop()}, and there are {len(found)}, counted from 0.")
+        for site in quantities:
+            try:
+                list(map(float, found[site]))
+            except ValueError as error:
+                raise ValueError(f"site {site} is said to be a quantity: {error}; leave it out of them.") from None
         every = set().union(*found)
         known = every <= KNOWN and len(every & set(AMINO_ACIDS)) >= FEWEST
         amino_acids = kind == "amino acids" or (kind == "auto" and known)
@@ -142,12 +151,15 @@ class Alphabet:
                     f"site {site} has {len(letters)} different letters, and at most {MOST_LETTERS} can be learned; "
                     "leave the column out, or join values that are alike."
                 )
-        return cls(tuple(map(tuple, found)), amino_acids)
+        return cls(tuple(map(tuple, found)), amino_acids, frozenset(quantities))
 
     @property
     def features(self) -> tuple[Array, ...]:
         """Features (q_i, F) of the letters of each site."""
-        return tuple(features_of(letters, self.amino_acids) for letters in self.sites)
+        return tuple(
+            features_of_quantity(letters) if site in self.quantities else features_of(letters, self.amino_acids)
+            for site, letters in enumerate(self.sites)
+        )
 
     def codes(self, X: NDArray[Any]) -> Codes:
         """Numbers (m, n) of the letters of rows.
@@ -159,7 +171,7 @@ class Alphabet:
             letters, places = spelled(column)
             numbers = {letter: number for number, letter in enumerate(known)}
             if new := set(letters) - set(known):
-                numbers |= _nearest(new, known)
+                numbers |= _nearest(new, known, whole=site in self.quantities)
             found = np.array([numbers.get(letter, -1) for letter in letters], dtype=np.intp)[places]
             if (found < 0).any():
                 row = int(np.argmin(found))
@@ -171,15 +183,22 @@ class Alphabet:
         return codes
 
 
-def _nearest(letters: set[str], known: Sequence[str]) -> dict[str, int]:
-    """Places of the nearest known quantities, which are numbers that are not all whole; of other letters none."""
+def _nearest(letters: set[str], known: Sequence[str], *, whole: bool) -> dict[str, int]:
+    """Places of the nearest known quantities: numbers, not all whole unless ``whole``; of other letters none."""
     try:
         new, old = (np.array([float(letter) for letter in some]) for some in (letters, known))
     except ValueError:
         return {}
-    if (old % 1 == 0).all():
+    if not whole and (old % 1 == 0).all():
         return {}
     return dict(zip(letters, np.abs(new[:, None] - old).argmin(axis=1).tolist(), strict=True))
+
+
+def features_of_quantity(letters: Sequence[str]) -> Array:
+    """Features (q, 2) of numbers: standardized numbers and ranks, as 1, 2, 4, 8 may matter by their logarithms."""
+    values = np.array([float(letter) for letter in letters])
+    both = np.stack([values, rankdata(values)], axis=1)
+    return np.asarray((both - both.mean(axis=0)) / np.maximum(both.std(axis=0), np.finfo(float).tiny))
 
 
 def features_of(letters: Sequence[str], amino_acids: bool) -> Array:

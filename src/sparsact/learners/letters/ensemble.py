@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
+from sparsact.learners.letters.boosted import BoostedTrees, fitted_boosted
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
 from sparsact.learners.letters.process import processes_by_fold
 from sparsact.learners.stacking import stacking_weights
@@ -27,7 +28,7 @@ DRAWS: Final = 10  # of rows, with replacement: their mean is smoother than one 
 FOLDS_OF_MANY: Final = 3  # of processes: a third of many rows is no loss
 
 Warp = Callable[[Array], Array]
-Model = Posterior | Perceptrons
+Model = Posterior | Perceptrons | BoostedTrees
 
 
 def as_given(y: Array) -> Array:
@@ -47,13 +48,16 @@ def logit(y: Array) -> Array:
 
 
 NETWORKS: Final = "networks"
+TREES: Final = {"trees of 8 leaves": 8, "trees of 31 leaves": 31}
 SCORES: Final[dict[str, Warp]] = {  # each of targets that are warped
     "process": as_given,
     "process of asinh": asinh,
     "process of logit": logit,
     NETWORKS: as_given,
 }
-MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic regressions on scores
+SCORES_OF_QUANTITIES: Final[dict[str, Warp]] = dict.fromkeys(("process", NETWORKS, *TREES), as_given)
+Members = tuple[tuple[str, bool], ...]
+MEMBERS: Final[Members] = (  # what is weighted: scores in the units of y, and isotonic regressions on scores
     ("process", False),
     ("process", True),
     ("process of asinh", True),
@@ -61,6 +65,10 @@ MEMBERS: Final = (  # what is weighted: scores in the units of y, and isotonic r
     ("networks", False),
     ("networks", True),
 )
+MEMBERS_OF_QUANTITIES: Final[Members] = (("process", True), *((name, False) for name in SCORES_OF_QUANTITIES))
+# Options of software and machines set run times nearly without noise: from .2 and in 36 steps no kernel gets there.
+PRECISE: Final = {"steps": 120, "first_noise": float(np.log(0.01))}
+REWEIGHTINGS: Final = 5  # after which weights differ by less than a hundredth
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +101,9 @@ class LetterEnsemble:
     Parameters
     ----------
     scores : dict of MemberScore
-        By the names in ``SCORES``.
+        By the names in ``SCORES``, or in ``SCORES_OF_QUANTITIES``.
     curves : sequence of pairs of ndarray
-        Knots and values of each of ``MEMBERS``; empty where the score is taken as it is.
+        Knots and values of each of the members; empty where the score is taken as it is.
     weights : ndarray
         Of the members, none negative, of sum 1.
     codes : ndarray of shape (m, n)
@@ -110,12 +118,17 @@ class LetterEnsemble:
     codes: Codes
     unit: float = 1.0
 
+    @property
+    def members(self) -> Members:
+        """Scores that are weighted, and whether by a curve."""
+        return MEMBERS_OF_QUANTITIES if TREES.keys() <= self.scores.keys() else MEMBERS
+
     def values(self, codes: Codes) -> Array:
         """Predictions (m,) for rows of letters (m, n)."""
         scores = {name: score.values(codes) for name, score in self.scores.items()}
         members = [
             np.interp(scores[name], *curve) if len(curve[0]) else scores[name]
-            for (name, _), curve in zip(MEMBERS, self.curves, strict=True)
+            for (name, _), curve in zip(self.members, self.curves, strict=True)
         ]
         return np.asarray(self.unit * (np.stack(members, axis=1) @ self.weights))
 
@@ -137,7 +150,13 @@ def merged_rows(codes: Codes, y: Array, weights: Array) -> tuple[Codes, NDArray[
 
 
 def fitted_ensemble(
-    features: Sequence[Array], codes: Codes, y: Array, weights: Array, rng: np.random.Generator
+    features: Sequence[Array],
+    codes: Codes,
+    y: Array,
+    weights: Array,
+    rng: np.random.Generator,
+    *,
+    quantities: bool = False,
 ) -> tuple[LetterEnsemble, Array]:
     """The ensemble of distinct rows in random order, and predictions (m,) of each row that have not seen its target.
 
@@ -147,30 +166,47 @@ def fitted_ensemble(
     left_out: dict[str, Array] = {}
     folds = deal_at_random(len(y), FOLDS, rng)
     of_processes = folds if len(y) < FEW_ROWS else deal_at_random(len(y), FOLDS_OF_MANY, rng)
-    processes = partial(processes_by_fold, features, codes, weights=weights, folds=of_processes, rng=rng)
+    settings: dict[str, Any] = PRECISE if quantities else {}
+    processes = partial(processes_by_fold, features, codes, weights=weights, folds=of_processes, rng=rng, **settings)
     networks = partial(fitted_perceptrons, features, codes, weights=weights, folds=folds, rng=rng)
-    for name, warp in SCORES.items():
-        scores[name], left_out[name] = scored(networks if name == NETWORKS else processes, warp(y), weights)
+    boosted = partial(fitted_boosted, features, codes, weights=weights, folds=folds, rng=rng)
+    special = {NETWORKS: networks} | {name: partial(boosted, leaves=leaves) for name, leaves in TREES.items()}
+    for name, warp in (SCORES_OF_QUANTITIES if quantities else SCORES).items():
+        scores[name], left_out[name] = scored(special.get(name, processes), warp(y), weights)
 
     def curve_of_others(score: Array, _: int, rows: NDArray[np.bool_]) -> Array:
         return np.interp(score[rows], *isotonic(score[~rows], y[~rows], weights[~rows], rng))
 
     curves, columns = [], []
-    for name, curved in MEMBERS:
+    for name, curved in MEMBERS_OF_QUANTITIES if quantities else MEMBERS:
         score = left_out[name]
         curves.append(isotonic(score, y, weights, rng) if curved else (np.empty(0), np.empty(0)))
         columns.append(out_of_fold(folds, partial(curve_of_others, score)) if curved else score)
     predicted = np.stack(columns, axis=1)
+    weighted = robust_weights if quantities else member_weights
     predictions = out_of_fold(
-        folds, lambda _, rows: predicted[rows] @ member_weights(predicted[~rows], y[~rows], weights[~rows])
+        folds, lambda _, rows: predicted[rows] @ weighted(predicted[~rows], y[~rows], weights[~rows])
     )
-    return LetterEnsemble(scores, tuple(curves), member_weights(predicted, y, weights), codes), predictions
+    return LetterEnsemble(scores, tuple(curves), weighted(predicted, y, weights), codes), predictions
 
 
 def member_weights(predicted: Array, y: Array, weights: Array) -> Array:
     """Weights of members by their predictions (m, k) of rows that they have not seen."""
     root = np.sqrt(weights / weights.mean())
     return stacking_weights(root[:, None] * predicted, root * y, np.ones(predicted.shape[1]))
+
+
+def robust_weights(predicted: Array, y: Array, weights: Array) -> Array:
+    """The same by Huber's loss, which turns from square to linear at the median error, by reweighted least squares.
+
+    A few configurations that no member predicts would else decide alone.
+    """
+    found = member_weights(predicted, y, weights)
+    for _ in range(REWEIGHTINGS):
+        errors = np.abs(predicted @ found - y)
+        middle = float(np.median(errors)) or float(errors.max()) or 1.0
+        found = member_weights(predicted, y, weights * middle / np.maximum(errors, middle))
+    return found
 
 
 def isotonic(scores: Array, y: Array, weights: Array, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -82,14 +82,14 @@ class LetterKernel:
     theta: Array
 
     @classmethod
-    def start(cls, features: Sequence[Array], n_apart: float = 0.0) -> Self:
-        """Where the search begins: the means of the prior, with less noise, for rows that differ at so many sites.
+    def start(cls, features: Sequence[Array], n_apart: float = 0.0, noise: float = FIRST_NOISE) -> Self:
+        """Where the search begins: the means of the prior, with noise of this logarithm, which is less.
 
-        At more than four sites the share s of each is larger, so that rows correlate as with four: else those of many
-        sites would not, and nothing could be learned from one about another.
+        Where rows differ at ``n_apart`` sites, more than four, the share s of each is larger, so that rows correlate as
+        with four: else those of many sites would not, and nothing could be learned from one about another.
         """
         theta = prior(features)[0]
-        theta[1] = FIRST_NOISE
+        theta[1] = noise
         kernel = cls(tuple(features), theta)
         theta[kernel._ends[:-1]] = np.log(max(1.0, n_apart / SITES_APART * 2 - 1))
         return kernel

@@ -14,7 +14,7 @@ from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.search import Adam
 from sparsact.learners.gp.systems.dense import DenseSystem
 from sparsact.learners.gp.systems.kronecker_grid import GridSystem
-from sparsact.learners.letters.kernel import LetterKernel, prior
+from sparsact.learners.letters.kernel import FIRST_NOISE, LetterKernel, prior
 
 ADAM_STEPS: Final = 36
 ROWS: Final = 1_000  # of a step
@@ -31,9 +31,11 @@ FACTORS: Final = (0.4, 0.16)  # by which the noise is multiplied, if that predic
 def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weights: Array) -> tuple[float, Array]:
     """Log marginal likelihood of rows (m, n) with targets and weights (m,), and its derivatives by ``kernel.theta``.
 
-    Covariances are float32 but for their Cholesky factor: m^3 multiplications, and m^2 times the number of sites.
+    Covariances are float32 but for their Cholesky factor, unless rounding could turn an eigenvalue beyond the noise
+    negative: m^3 multiplications, and m^2 times the number of sites.
     """
-    shared = kernel.covariance(codes, codes, np.float32)
+    rounding = len(y) * float(np.finfo(np.float32).eps) * kernel.variance
+    shared = kernel.covariance(codes, codes, np.float32 if rounding < kernel.noise_variance else np.float64)
     matrix = np.asfortranarray(shared, dtype=np.float64)
     matrix[np.diag_indices(len(y))] += kernel.noise_variance / weights
     value, lower = log_density_sensitivity(matrix, y)
@@ -43,7 +45,13 @@ def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weight
 
 
 def most_probable(
-    features: Sequence[Array], codes: Codes, y: Array, weights: Array, rng: np.random.Generator
+    features: Sequence[Array],
+    codes: Codes,
+    y: Array,
+    weights: Array,
+    rng: np.random.Generator,
+    steps: int = ADAM_STEPS,
+    first_noise: float = FIRST_NOISE,
 ) -> LetterKernel:
     """The kernel after steps of Adam uphill, each by the likelihood of other rows, scaled up to all, and the prior.
 
@@ -53,16 +61,16 @@ def most_probable(
     m, size = len(y), min(len(y), ROWS)
     means, precisions = prior(features)
     apart = [1 - ((np.bincount(letters) / m) ** 2).sum() for letters in codes.T]  # shares of pairs of rows
-    kernel = LetterKernel.start(features, float(np.sum(apart)))
+    kernel = LetterKernel.start(features, float(np.sum(apart)), first_noise)
     theta, order = kernel.theta.copy(), rng.permutation(m)
     optimizer = Adam([theta], DECAY, [0.0])
-    for step in range(1, ADAM_STEPS + 1):
+    for step in range(1, steps + 1):
         if len(order) < size:
             order = rng.permutation(m)
         chosen, order = order[:size], order[size if m > size else 0 :]
         _, gradient = log_likelihood_gradient(kernel.with_theta(theta), codes[chosen], y[chosen], weights[chosen])
         gradient = (theta - means) * precisions - gradient * (m / size)
-        optimizer.step([gradient], RATE * min(1.0, 2 * (1 - (step - 1) / ADAM_STEPS) + 0.05))
+        optimizer.step([gradient], RATE * min(1.0, 2 * (1 - (step - 1) / steps) + 0.05))
     return kernel.with_theta(theta)
 
 
@@ -97,6 +105,8 @@ def processes_by_fold(
     *,
     grid: bool | None = None,
     most: int = MOST_DENSE_ROWS,
+    steps: int = ADAM_STEPS,
+    first_noise: float = FIRST_NOISE,
 ) -> tuple[tuple[Posterior, ...], Array]:
     """Processes of standardized targets of all rows, and values (m,) of each by one that has not seen its fold.
 
@@ -123,7 +133,7 @@ def processes_by_fold(
     factor = 1.0
     for number in range(folds.max() + 1):
         fold, others = folds == number, folds != number
-        kernel = most_probable(features, codes[others], z[others], weights[others], rng)
+        kernel = most_probable(features, codes[others], z[others], weights[others], rng, steps, first_noise)
         member, held_out, error = fitted(kernel.with_noise_times(factor), fold)
         for smaller in FACTORS if number == 0 and len(z) > ROWS_FOR_FACTORS else ():
             other = fitted(kernel.with_noise_times(smaller), fold)

@@ -18,7 +18,7 @@ from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.constraints import one_of
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.letters.alphabet import Alphabet, characters_of
-from sparsact.learners.letters.ensemble import MEMBERS, fitted_ensemble, merged_rows
+from sparsact.learners.letters.ensemble import fitted_ensemble, merged_rows
 from sparsact.learners.letters.saving import ensemble_arrays, read_ensemble
 from sparsact.learners.stacking import intervals_about
 from sparsact.saving import modelfile, schema
@@ -47,8 +47,12 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         What is known of the letters. Kernels between amino acids begin with seven published properties; of plain
         letters, all pairs are equally far apart at first. ``"auto"``: amino acids where all letters are theirs, a stop
         ``*`` or a gap ``-``, and eight or more; else plain.
+    quantities : sequence of int, default=()
+        Sites whose letters are numbers in an order, such as sizes. Kernels of these go by the numbers and their ranks,
+        and ``predict`` reads any number as the nearest one known. The members are then a process that expects little
+        noise, networks, and boosted trees of two sizes, weighted by Huber's loss.
     random_state : int, RandomState or None, default=None
-        Of folds, rows that kernels are learned from, and networks.
+        Of folds, rows that kernels are learned from, networks, and trees.
 
     Attributes
     ----------
@@ -102,11 +106,19 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alphabet": [one_of("auto", "amino acids", "plain")],
+        "quantities": ["array-like"],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, alphabet: str = "auto", *, random_state: int | np.random.RandomState | None = None) -> None:
+    def __init__(
+        self,
+        alphabet: str = "auto",
+        *,
+        quantities: Sequence[int] = (),
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.alphabet = alphabet
+        self.quantities = quantities
         self.random_state = random_state
 
     def _fork(self) -> Callable[[bool], None]:
@@ -133,7 +145,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         rows, targets, weights = rows[there], np.asarray(targets, dtype=np.float64)[there], weights[there]
         if not are_counts(weights):
             weights = weights / np.exp(np.log(weights).mean())
-        self._alphabet = Alphabet.of(rows, self.alphabet)
+        self._alphabet = Alphabet.of(rows, self.alphabet, self.quantities)
         exponent = int(exponents_of(targets))
         scaled = np.ldexp(targets, -exponent)  # squares of any numbers are then numbers
         codes, of_row, total = merged_rows(self._alphabet.codes(rows), scaled, weights)
@@ -143,7 +155,14 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
         order = rng.permutation(len(codes))
         with blas_threads(0):
-            found, predictions = fitted_ensemble(self._alphabet.features, codes[order], mean[order], total[order], rng)
+            found, predictions = fitted_ensemble(
+                self._alphabet.features,
+                codes[order],
+                mean[order],
+                total[order],
+                rng,
+                quantities=bool(self._alphabet.quantities),
+            )
         self._ensemble = replace(found, unit=float(np.ldexp(1.0, exponent)))
         self.out_of_fold_ = np.full(len(there), np.nan)
         self.out_of_fold_[there] = np.ldexp(predictions[np.argsort(order)][of_row], exponent)
@@ -181,7 +200,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     def weights_(self) -> dict[str, float]:
         """Weights of the members."""
         check_is_fitted(self)
-        names = [f"{name}, isotonic" if curved else name for name, curved in MEMBERS]
+        names = [f"{name}, isotonic" if curved else name for name, curved in self._ensemble.members]
         return dict(zip(names, self._ensemble.weights.tolist(), strict=True))
 
     def anova(self, frequencies: Sequence[ArrayLike] | None = None) -> Anova:
@@ -229,9 +248,12 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         sites = tuple(tuple(schema.as_strs(letters, "letters")) for letters in state["letters"])
         if len(sites) != learner.n_features_in_ or not all(sites) or any(len(set(one)) < len(one) for one in sites):
             raise ValueError("letters that are not those of the sites")
-        learner._alphabet = Alphabet(sites, schema.as_bool(state["amino_acids"], "amino_acids"))
+        known = schema.as_bool(state["amino_acids"], "amino_acids")
+        learner._alphabet = Alphabet(sites, known, frozenset(learner.quantities))
         learner._errors = np.sort(schema.read_arrays(_ERRORS, arrays)["errors"])
-        learner._ensemble = read_ensemble(learner._alphabet.features, arrays)
+        learner._ensemble = read_ensemble(
+            learner._alphabet.features, arrays, quantities=bool(learner._alphabet.quantities)
+        )
         return learner
 
     def __sklearn_is_fitted__(self) -> bool:

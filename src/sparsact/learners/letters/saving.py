@@ -9,10 +9,22 @@ import numpy as np
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.letters.ensemble import MEMBERS, NETWORKS, SCORES, LetterEnsemble, MemberScore, Model
+from sparsact.learners.letters.boosted import BoostedTrees, columns_of
+from sparsact.learners.letters.ensemble import (
+    MEMBERS,
+    MEMBERS_OF_QUANTITIES,
+    NETWORKS,
+    SCORES,
+    SCORES_OF_QUANTITIES,
+    TREES,
+    LetterEnsemble,
+    MemberScore,
+    Model,
+)
 from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
 from sparsact.learners.letters.process import system_of
+from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 
@@ -42,6 +54,8 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
         own: Arrays = {"units": np.array([score.centre, score.scale])}
         processes = [model for model in score.models if isinstance(model, Posterior)]
         networks = [model for model in score.models if isinstance(model, Perceptrons)]
+        for model in score.models:
+            own |= schema.add_prefix("trees", model.trees.arrays()) if isinstance(model, BoostedTrees) else {}
         for model in networks:
             own |= dict(zip(_LAYERS, model.weights, strict=True))
         if processes:
@@ -56,9 +70,10 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
     return arrays
 
 
-def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
+def read_ensemble(features: Sequence[Array], arrays: Arrays, *, quantities: bool) -> LetterEnsemble:
     """The ensemble that :func:`ensemble_arrays` took apart."""
-    read = schema.read_arrays(_ENSEMBLE, arrays, n=len(features), members=len(MEMBERS))
+    members = MEMBERS_OF_QUANTITIES if quantities else MEMBERS
+    read = schema.read_arrays(_ENSEMBLE, arrays, n=len(features), members=len(members))
     codes = read["codes"].astype(np.intp)
     if not len(codes) or (codes >= [len(of_site) for of_site in features]).any():
         raise ValueError("rows of letters that the sites do not have")
@@ -66,12 +81,15 @@ def read_ensemble(features: Sequence[Array], arrays: Arrays) -> LetterEnsemble:
     if not unit:
         raise ValueError("a unit of zero")
     scores: dict[str, MemberScore] = {}
-    for place, name in enumerate(SCORES):
+    for place, name in enumerate(SCORES_OF_QUANTITIES if quantities else SCORES):
         own = schema.strip_prefix(f"score{place}", arrays)
-        models = _read_networks(features, own) if name == NETWORKS else _read_processes(features, codes, own)
+        if name in TREES:
+            models = _read_trees(features, own)
+        else:
+            models = _read_networks(features, own) if name == NETWORKS else _read_processes(features, codes, own)
         scores[name] = MemberScore(models, *schema.read_arrays(_UNITS, own)["units"].tolist())
     curves = []
-    for place, (_, curved) in enumerate(MEMBERS):
+    for place, (_, curved) in enumerate(members):
         curve = schema.read_arrays(_CURVE, schema.strip_prefix(f"curve{place}", arrays))
         if curved != bool(len(curve["knots"])) or (np.diff(curve["knots"]) <= 0).any():
             raise ValueError("a curve whose knots do not rise")
@@ -104,3 +122,11 @@ def _read_networks(features: Sequence[Array], arrays: Arrays) -> Sequence[Model]
     if not len(read["first"]):
         raise ValueError("no network")
     return (Perceptrons(tuple(features), list(read.values())),)
+
+
+def _read_trees(features: Sequence[Array], arrays: Arrays) -> Sequence[Model]:
+    n_columns = columns_of(np.zeros((1, len(features)), dtype=np.intp), features).shape[1]
+    own = schema.strip_prefix("trees", arrays)
+    if "base" not in own or not own["base"].size:
+        raise ValueError("no trees")
+    return (BoostedTrees(tuple(features), TreeEnsemble.from_arrays(own, n_columns, own["base"].size)),)
