@@ -28,7 +28,7 @@ def gated_experts(
     """Sums (m, o) of the outputs of the experts ``indices`` (m, k), -1 for none, for ``rows`` (m, d).
 
     ``name`` is that of the activation in ``torch.ops.aten``; ``composed`` computes the same from the first four
-    arguments by operators of which derivatives of every order exist.
+    arguments by operators whose derivatives of every order exist.
     """
     function: Any = _GatedExperts
     outputs: Tensor = function.apply(rows, weights, up, down, indices, name, composed)

@@ -146,13 +146,13 @@ class FittedLatent(OnCube):
     def _own_arrays(self) -> Arrays:
         one, latent = self._fitted.measurement, self._fitted.latent
         if isinstance(one, SharedMeasurement):
-            return schema.add_prefix("shared", shared_arrays(self._fitted))
+            return schema.add_prefix("shared", shared_arrays(latent, one, self._freedom))
         known = one.known
-        if isinstance(latent, PolynomialLatent):
-            own = {name: getattr(latent, name) for name in ("values", "covariance", "conditional")}
-            own |= {"units": np.array([latent.shift, latent.unit])}
-        else:
+        if isinstance(latent, ProcessLatent):
             own = posterior_arrays(latent.posterior)
+        else:
+            own = {name: getattr(latent, name) for name in ("values", "covariance", "conditional")}
+            own |= {"units": np.array([getattr(latent, name) for name in ("shift", "unit")])}
         return schema.add_prefix("latent", own) | {
             "curve": known.c,
             "units": np.array([one.noise_deviation, known.level, known.height, known.shift, known.unit]),

@@ -112,8 +112,9 @@ class Traits:
     @cached_property
     def each(self) -> list[PolynomialLatent]:
         """Each trait by itself."""
-        own = (np.einsum("kpkq->kpq", of_all) for of_all in (self.covariance, self.conditional))
-        return [PolynomialLatent(self.subsets, *of_trait, 0.0, 1.0) for of_trait in zip(self.values, *own, strict=True)]
+        own, given = (np.einsum("kpkq->kpq", of_all) for of_all in (self.covariance, self.conditional))
+        parts = zip(self.values, own, given, strict=True)
+        return [PolynomialLatent(self.subsets, *of_trait, shift=0.0, unit=1.0) for of_trait in parts]
 
     def given_curve(self, bits: NDArray[Any]) -> tuple[Array, Array]:
         """Means (m, K) and covariances (m, K, K) at points of bits (m, n), curves and noise being known."""
@@ -142,7 +143,7 @@ class Traits:
 
 def squeezed(values: Array, axis: int = 1) -> Array:
     """An array without an axis of one entry."""
-    return values.take(0, axis) if values.shape[axis] == 1 else values
+    return np.asarray(values.take(0, axis)) if values.shape[axis] == 1 else values
 
 
 def _quadratic_forms(rows: Array, matrix: Array) -> Array:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsact.hypercube import characters, subset_masks, subsets_of
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent import newton
-from sparsact.learners.latent.latents import LatentFit, Traits, squeezed
+from sparsact.learners.latent.latents import Latent, LatentFit, Traits, squeezed
 from sparsact.learners.latent.links import Sigmoid
 from sparsact.learners.latent.targets import Targets, expected_clipped, expected_exponential
 from sparsact.learners.latent.traits import SharedTarget, TraitProblem, fractions, traits_of
@@ -125,11 +125,10 @@ def fitted_traits(
 # ---- files ----
 
 
-def shared_arrays(fit: LatentFit[SharedMeasurement]) -> Arrays:
+def shared_arrays(latent: Latent, measurement: SharedMeasurement, freedom: float) -> Arrays:
     """The arrays of a file."""
-    latent = {name: getattr(fit.latent, name) for name in ("values", "covariance", "conditional")}
-    measurement = {"units": fit.measurement.units, "bounds": fit.measurement.bounds}
-    return latent | measurement | {"freedom": np.array([fit.freedom])}
+    own = {name: getattr(latent, name) for name in ("values", "covariance", "conditional")}
+    return own | {"units": measurement.units, "bounds": measurement.bounds, "freedom": np.array([freedom])}
 
 
 def read_shared(
