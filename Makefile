@@ -80,7 +80,6 @@ AVX2 := $(shell grep -q avx2 /proc/cpuinfo 2>/dev/null && \
     echo OPENBLAS_CORETYPE=Haswell,SPARSACT_ISA=avx2 OPENBLAS_CORETYPE=Zen,SPARSACT_ISA=avx2)
 CPUS ?= $(AVX512) $(AVX2) OPENBLAS_CORETYPE=Sandybridge,SPARSACT_ISA=portable
 VNNI := $(if $(AVX512),$(shell grep -q avx512_vnni /proc/cpuinfo 2>/dev/null && echo SPARSACT_VNNI=1,SPARSACT_CACHE_WAYS=12))
-ROUTED := SPARSACT_ONEDNN=0 SPARSACT_ONEDNN=1,OMP_NUM_THREADS=2
 NUMERICAL := tests/test_forced.py tests/kernels tests/fourier tests/learners tests/certificate tests/rademacher tests/papers \
     tests/inference tests/differential
 
@@ -88,7 +87,7 @@ test-cpus: .venv/dev
 	run() { echo "$$1"; $(ONE_THREAD) env $$(echo "$$1" | tr , ' ') $(RUN_TESTS) $$2 || exit 1; }; \
 	for cpu in $(CPUS); do run $$cpu "$(NUMERICAL)"; done; \
 	for cpu in $(VNNI) SPARSACT_AMX=0 SPARSACT_VNNI=0,SPARSACT_CACHE_WAYS=8; do run $$cpu "tests/test_forced.py tests/kernels"; done; \
-	for cpu in $(ROUTED); do run $$cpu "tests/test_forced.py tests/layers"; done
+	run OMP_NUM_THREADS=2 "tests/test_forced.py tests/layers"
 
 # A copy of the package with kernels that check themselves, in an environment that finds it before the installed one; the
 # sanitizers must be in the process before Python is. First a planted error must be caught, or nothing else is believed.

@@ -2,7 +2,7 @@
 
 Eight SwiGLU experts of 512 units, d = 256, two of them for each of 4,096 tokens; and 32 of 2,048 units for 1,024
 inputs. One thread, float32, other tokens in every round, so that the numbers of tokens of an expert change. Unit: CPU
-seconds, medians of rounds that take all sides in turns; compilation of oneDNN's products in the first rounds left out.
+seconds, medians of rounds that take all sides in turns; the first rounds are left out.
 
 Goals: at most 0.9 of the time of a loop over experts (each three ``nn.Linear``), at most that of transformers' grouped
 experts; the top-k layer at most the time of the dense layer of equal output, and 1.4 times as fast as ``topk`` and a

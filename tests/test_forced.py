@@ -50,19 +50,3 @@ def test_threads_are_as_many_as_are_forced():
     assert torch.get_num_threads() == n_threads
     if dispatch.native is not None:
         assert dispatch.native.max_threads() == n_threads
-
-
-@pytest.mark.filterwarnings("ignore:Profiler clears events:UserWarning")  # of torch, which then repeats no event
-def test_onednn_multiplies_where_it_is_forced():
-    """As torch's profiler sees the product of a segment of 64 rows."""
-    onednn = forced("SPARSACT_ONEDNN") == "1"
-    torch = pytest.importorskip("torch")
-    from sparsact.layers.segments import segment_matmul
-
-    x, weight = torch.ones(64, 64), torch.ones(1, 64, 96)
-    segment_matmul(x, weight, torch.tensor([0, 64]))  # the first one tries oneDNN against torch's own product
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-        product = segment_matmul(x, weight, torch.tensor([0, 64]))
-    assert (product == 64).all()
-    names = {event.key for event in profile.key_averages()}
-    assert ("mkldnn::_linear_pointwise" in names, "aten::mm" in names) == (onednn, not onednn)

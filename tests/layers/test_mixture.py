@@ -54,7 +54,6 @@ def test_activations_on_a_batch_whose_segments_are_padded(activation):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_in_other_dtypes(dtype):
-    """Products large enough for oneDNN in float32."""
     moe = MixtureOfExperts(64, 96, n_experts=3, n_active=2, generator=seeded(1))
     x = torch.randn(200, 64, generator=seeded(2))
     wanted, selection = moe.double().forward_with_selection(x.double())

@@ -164,18 +164,6 @@ def test_products_of_segments_in_one_call(monkeypatch, dtype):
         torch.testing.assert_close(one, other, rtol=0, atol=float(torch.finfo(dtype).eps * 64))
 
 
-def test_products_by_onednn_round_as_float32(monkeypatch):
-    x, weight = numbers(96, 64, dtype=torch.float32), numbers(2, 64, 80, dtype=torch.float32)
-    starts = torch.tensor([0, 64, 96])
-    exactly = torch.cat([x[:64].double() @ weight[0].double(), x[64:].double() @ weight[1].double()])
-    for offered in (True, False):
-        monkeypatch.setattr(segments, "_onednn_is_right", lambda offered=offered: offered)
-        if offered and not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
-            continue
-        error = (segment_matmul(x, weight, starts).double() - exactly).detach().abs().max()
-        assert float(error) < 1e-5 * float(exactly.detach().abs().max())
-
-
 @pytest.mark.parametrize("function", [F.silu, F.gelu])
 def test_gated_activations(function):
     """Also in blocks of two rows, against torch's own operations; every order of derivative."""

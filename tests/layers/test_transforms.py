@@ -17,7 +17,6 @@ from sparsact.layers import (
     MixtureOfExperts,
     SparselyActivatedLayer,
     routing_losses,
-    segments,
     update_biases,
 )
 
@@ -142,9 +141,8 @@ QUICK = {"top_k", "buckets"}  # each takes a second
 
 
 @pytest.mark.parametrize("name", few_of(EXPORTED, QUICK))
-def test_exported_programs_take_batches_of_any_size(name, monkeypatch):
-    """Whether the example has few tokens, one group of them, or many, whether oneDNN multiplies or not."""
-    monkeypatch.setattr(segments, "ONEDNN", True)
+def test_exported_programs_take_batches_of_any_size(name):
+    """Whether the example has few tokens, one group of them, or many."""
     moe = (LAYERS | GROUPS | BLOCKS)[name]().eval()
     moe = RoutedByItself(moe) if name == "hash_table" else moe
     for example in (3, 300):

@@ -16,7 +16,7 @@ from sparsact.extras import install
 EXTRAS: Final = ("cli", "table", "report", "torch", "hf", "dask", "gpu")
 VARIABLES: Final = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SPARSACT_CACHE_WAYS", "SPARSACT_DATA", "SPARSACT_ISA"),
-    *("SPARSACT_AMX", "SPARSACT_KERNELS", "SPARSACT_ONEDNN", "SPARSACT_VNNI"),
+    *("SPARSACT_AMX", "SPARSACT_KERNELS", "SPARSACT_VNNI"),
 )
 
 

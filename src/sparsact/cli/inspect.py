@@ -166,14 +166,14 @@ def _of_function(model: Any, encoding: Encoding, top: int) -> Described:
 
 def terms_of(model: Any, encoding: Encoding, top: int) -> list[Term]:
     """The strongest effects, and the constant; of letters from the reference of the fit."""
-    from sparsact.fit.candidate import has_letters
     from sparsact.fit.candidates.gp import gp_terms
     from sparsact.fit.effects import listed_terms
     from sparsact.fit.explain import constant
+    from sparsact.fit.reference import has_reference
 
     if encoding.real:  # numbers of few values have no effects of letters
         return []
-    if has_letters(encoding) or encoding.reference:
+    if has_reference(encoding):
         return list(listed_terms(model, encoding, 0, top))
     return [*gp_terms(model, encoding, top), constant(model, 0)]
 
@@ -218,17 +218,17 @@ def _of_tables(model: LSHModel, encoding: Encoding, top: int) -> Described:
 
 def _of_polynomial(model: LowDegree, encoding: Encoding, top: int, measure: str) -> Described:
     """The terms of a polynomial; of sites with letters from the reference of the fit."""
-    from sparsact.fit.candidate import has_letters
     from sparsact.fit.candidates.letters import components, frequencies
     from sparsact.fit.effects import Background, listed_terms
     from sparsact.fit.explain import constant, function_names, shares, terms
+    from sparsact.fit.reference import has_reference
     from sparsact.fit.scores import LowDegreeInfo
     from sparsact.fourier.measure import DATA
 
-    info, of_letters = LowDegreeInfo.of(model), has_letters(encoding) or bool(encoding.reference)
+    info, of_letters = LowDegreeInfo.of(model), has_reference(encoding)
     names, targets, functions = encoding.feature_names, [], function_names(encoding)
     of_sites = []
-    if has_letters(encoding):
+    if encoding.has_letters:
         at = Background.of(model, encoding)
         even = [np.ones(len(known)) for known in at.letters]
         of_sites = components(at, frequencies(model, at) if measure == DATA else even, len(functions))

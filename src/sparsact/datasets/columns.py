@@ -290,6 +290,11 @@ class Encoding:
         return any(isinstance(column, Real) for column in self.columns)
 
     @property
+    def has_letters(self) -> bool:
+        """Whether some site has more than two letters, and no column is a number."""
+        return not self.real and any(len(letters) > 2 for _, letters in self.sites)
+
+    @property
     def source_columns(self) -> list[str]:
         """Columns of the file that hold features."""
         return list(dict.fromkeys(column.name for column in self.columns))

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from sparsact.datasets import Table
-from sparsact.datasets.columns import Encoding, Real
+from sparsact.datasets.columns import Real
 from sparsact.fit.explain import explained, function_names
 from sparsact.fit.fold_sums import FoldSums
 from sparsact.fit.held_out import HeldOutScores
@@ -26,11 +26,6 @@ MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighte
 FitParts = tuple[Table, FitOptions, RowSample, Stages]
 Targets = tuple[TargetResult, ...]
 Findings = tuple[Targets, "Details"]  # with what each target consists of, and what is special to the kind
-
-
-def has_letters(encoding: Encoding) -> bool:
-    """Whether some site has more than two letters, and no column is a number."""
-    return not encoding.real and any(len(letters) > 2 for _, letters in encoding.sites)
 
 
 @dataclass
@@ -64,7 +59,7 @@ class Facts:
     @property
     def of_letters(self) -> bool:
         """Whether letters compete: their bits exclude one another, and models of bits would search them for minutes."""
-        return self.of_numbers and self.of_bits and self.options.groups is None and has_letters(self.table.encoding)
+        return self.of_numbers and self.of_bits and self.options.groups is None and self.table.encoding.has_letters
 
 
 @dataclass(frozen=True)

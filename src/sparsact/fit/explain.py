@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Classes, Encoding, LogReal, Real
 from sparsact.fit.fold_sums import as_numbers
+from sparsact.fit.reference import has_reference
 from sparsact.fit.scores import Confusion, FoldScores
 from sparsact.fit.table_model import class_numbers
 from sparsact.fit.target_result import TargetResult
@@ -248,24 +249,31 @@ def explained(
     """The targets with the terms of a polynomial; of columns of bits also with influences of the columns."""
     if covers_cube(model):
         targets = [replace(target, weights=tuple(shares(model, i)[0].tolist())) for i, target in enumerate(targets)]
-    found = [terms(model, i, encoding, n_explained=TERMS_EXPLAINED) for i in range(len(targets))]
-    return with_terms(targets, found, model, encoding, points)
+
+    def own_terms(target: int) -> tuple[Term, ...]:
+        return terms(model, target, encoding, n_explained=TERMS_EXPLAINED)
+
+    return with_terms(targets, own_terms, model, encoding, points)
 
 
 def with_terms(
     targets: Sequence[TargetResult],
-    found: Sequence[tuple[Term, ...]],
+    own_terms: Callable[[int], tuple[Term, ...]],
     model: Expanded,
     encoding: Encoding,
     points: NDArray[Any],
 ) -> tuple[TargetResult, ...]:
-    """The targets with their terms and constants, and with influences of the columns unless these are numbers."""
+    """The targets with their terms and constants, and with influences of the columns unless these are numbers.
+
+    The terms are the model's own, unless effects from a reference will take their place.
+    """
     shown: list[tuple[tuple[str, float], ...]] = [()] * len(targets)
     if not (isinstance(model, LowDegree) and model.domain_ == "real"):
         shown = [tuple(zip(encoding.feature_names, one, strict=True)) for one in influences(model, points).tolist()]
     return tuple(
-        replace(target, terms=of_target, constant=constant(model, i), influences=shown[i])
-        for i, (target, of_target) in enumerate(zip(targets, found, strict=True))
+        replace(target, terms=found, constant=constant(model, i), influences=shown[i])
+        for i, target in enumerate(targets)
+        for found in [() if has_reference(encoding) else own_terms(i)]
     )
 
 

@@ -14,7 +14,7 @@ from sparsact.datasets.columns import Classes
 from sparsact.datasets.table_summary import MOST_BITS
 from sparsact.datasets.unseen_rows import DesignSums, bits_of, design_notes
 from sparsact.environment import versions
-from sparsact.fit.candidate import Details, Facts, Fit, FitRun, Targets, has_letters
+from sparsact.fit.candidate import Details, Facts, Fit, FitRun, Targets
 from sparsact.fit.candidates import candidates
 from sparsact.fit.candidates.latent import pinned_notes
 from sparsact.fit.candidates.letters import with_components
@@ -25,11 +25,12 @@ from sparsact.fit.effects import Background, explained_from
 from sparsact.fit.explain import confusion, function_names, scored_targets
 from sparsact.fit.fold_sums import MAX_BITS, MAX_HELD_OUT, FoldSums, as_numbers
 from sparsact.fit.forecast import forecast
+from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.leaks import leaks
 from sparsact.fit.logarithms import DECADES, gains_of_logarithms
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import LOGARITHMS, LOGARITHMS_CHOSEN, check_targets, warnings, with_logarithms
-from sparsact.fit.reference import letters_at
+from sparsact.fit.reference import has_reference, letters_at
 from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
 from sparsact.fit.scores import Choices, FoldScores, LowDegreeInfo, Selected, noise_ceiling
@@ -41,6 +42,10 @@ from sparsact.statistics.held_out_rows import HeldOutRows
 from sparsact.statistics.row_sample import RowSample
 
 MOST_LETTER_BITS: Final = 1 << 26  # of held-out rows of letters, 8 MB before they are compressed
+
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -56,65 +61,76 @@ class FitSteps:
 
     def result(self, name: str, call: str) -> FitResult:
         """The whole fit."""
-        table, options = self.table, self.options
-        facts = Facts(table, options, table.n_rows or 0)
+        facts = Facts(self.table, self.options, self.table.n_rows or 0)
         if len(kinds_to_try(facts)[0]) > 1 and not self.on_logarithms:
             self.stages.say(forecast(facts))
-        with self.stages.stage(self._pass_name, table.n_rows) as on_rows:
+        with self.stages.stage(self._pass_name, self.table.n_rows) as on_rows:
             sums = self._sums(on_rows)
-            selected = None if self._needs_logarithms(sums) else select_polynomial(sums.search, options)
+            selected = None if self._needs_logarithms(sums) else select_polynomial(sums.search, self.options)
         if selected is None:
             return self._with_logarithms(sums).result(name, call)
         run, reason = self._fits(sums, selected)
-        choices = select_model(selected, run.fits, reason, options.model)
-        kind = candidates()[choices.kind]
+        choices = select_model(selected, run.fits, reason, self.options.model)
         with self.stages.stage("summing up"):
-            encoding, (_, y, _) = self._with_notes(run, choices), sums.sample.rows()
-            fit = kind.finished(run.fits[kind.kind], run)
-            model, details = fit.model, Details()
-            n_predicted = min(MAX_HELD_OUT, len(y), len(fit.held_out.folds))
-            shown = sums.sample.smallest(n_predicted or MAX_HELD_OUT)
-            drawn = sums.drawn(len(fit.held_out.folds))
-            predicted = fit.held_out.first(drawn, n_predicted).predicted if n_predicted else None
-            linear, scores = selected.of_degree(1), run.fits[kind.kind].held_out
-            of_functions: Sequence[Sequence[FoldScores]] = [scores.r2(), linear.targets]
-            if self._is_classes:  # they share the mean R2 of their indicators
-                of_functions = [[r2] * len(function_names(encoding)) for r2 in (scores.mean_r2, linear.r2)]
-            targets = scored_targets(encoding, y[shown], predicted, *of_functions)
-            held_out = self._held_out(sums.sample, shown, targets, sums.n_rows)
-            encoding = replace(encoding, design=sums.design.design(held_out))
-            run.table = replace(table, encoding=encoding)
-            if options.explain:
-                targets, details = kind.findings(run, fit, targets)
-                if has_letters(encoding) or encoding.reference:
-                    rows = encoding.codes(sums.sample.rows()[0])
-                    beside = next((run.fits[one].model for one in ("letters", "gp") if one in run.fits), None)
-                    background = Background.of_rows(model, encoding, rows, beside)
-                    encoding = replace(encoding, reference=letters_at(encoding, background.codes))
-                    functions = as_numbers(encoding.targets[0], y).reshape(len(y), -1)
-                    targets = explained_from(targets, background, rows, functions)
-                    targets = with_components(targets, background, rows) if has_letters(encoding) else targets
-                targets = self._with_ceilings(targets, sums.sample)
-            if kind.is_polynomial:
-                choices = replace(choices, low_degree=LowDegreeInfo.of(model, options.given))
+            found = self._summed_up(run, choices)
+        resources = Resources(tuple(self.stages.seconds.items()), peak_memory())
+        return replace(found, table=name, resources=resources, call=call)
+
+    def _summed_up(self, run: FitRun, choices: Choices) -> FitResult:
+        """The result, but for its name, its call and what it took."""
+        kind, sums = candidates()[choices.kind], run.sums
+        encoding, fit = self._with_notes(run, choices), kind.finished(run.fits[choices.kind], run)
+        shown, predicted = _shown(sums, fit)
+        targets = self._scored(run, run.fits[choices.kind].held_out, encoding, shown, predicted)
+        design = sums.design.design(self._held_out(sums.sample, shown, targets, sums.n_rows))
+        run.table, details = replace(self.table, encoding=replace(encoding, design=design)), Details()
+        if self.options.explain:
+            targets, details = kind.findings(run, fit, targets)
+            targets = self._with_ceilings(self._from_reference(run, fit, targets), sums.sample)
+        model, encoding = fit.model, run.table.encoding
+        if kind.is_polynomial:
+            choices = replace(choices, low_degree=LowDegreeInfo.of(model, self.options.given))
+        if isinstance(model, CubeEnsemble | LettersRegressor):
+            choices = replace(choices, weights=model.weights_)
         model.table_encoding_ = encoding.to_json()
         return FitResult(
             model=model,
-            table=name,
+            table="",
             n_rows=sums.n_rows,
             encoding=encoding,
             task="classification" if self._is_classes else "regression",
-            domain=options.domain_of(encoding),
-            choices=replace(
-                choices, weights=model.weights_ if isinstance(model, CubeEnsemble | LettersRegressor) else {}
-            ),
+            domain=self.options.domain_of(encoding),
+            choices=choices,
             targets=targets,
-            resources=Resources(tuple(self.stages.seconds.items()), peak_memory()),
+            resources=Resources((), 0),
             versions=versions(),
-            call=call,
-            confusion=confusion(y[shown], predicted, encoding),
+            call="",
+            confusion=confusion(sums.sample.rows()[1][shown], predicted, encoding),
             details=details,
         )
+
+    def _scored(
+        self, run: FitRun, held_out: HeldOutScores, encoding: Encoding, shown: Places, predicted: Array | None
+    ) -> Targets:
+        """The targets with the scores of the model and of the best linear one, and the rows shown."""
+        linear = run.selected.of_degree(1)
+        r2: Sequence[FoldScores] = held_out.r2()
+        of_linear: Sequence[FoldScores] = linear.targets
+        if self._is_classes:  # they share the mean R2 of their indicators
+            r2, of_linear = ([mean] * len(function_names(encoding)) for mean in (held_out.mean_r2, linear.r2))
+        return scored_targets(encoding, run.sample.rows()[1][shown], predicted, r2, of_linear)
+
+    def _from_reference(self, run: FitRun, fit: Fit, targets: Targets) -> Targets:
+        """The targets with effects from a reference, which the encoding of the run takes, where they are counted so."""
+        encoding, (X, y, _) = run.table.encoding, run.sample.rows()
+        if not has_reference(encoding):
+            return targets
+        rows = encoding.codes(X)
+        beside = next((run.fits[one].model for one in ("letters", "gp") if one in run.fits), None)
+        background = Background.of_rows(fit.model, encoding, rows, beside)
+        run.table = replace(run.table, encoding=replace(encoding, reference=letters_at(encoding, background.codes)))
+        targets = explained_from(targets, background, rows, as_numbers(encoding.targets[0], y).reshape(len(y), -1))
+        return with_components(targets, background, rows) if encoding.has_letters else targets
 
     def _needs_logarithms(self, sums: FoldSums) -> bool:
         """Whether every target spans decades, and its logarithm fits better, where nothing else was asked for."""
@@ -137,12 +153,12 @@ class FitSteps:
         """Of the pass that sums up the rows; two passes never share a file of what was read."""
         return "choosing by logarithms" if self.on_logarithms else "choosing"
 
-    def _held_out(self, sample: RowSample, shown: NDArray[np.intp], targets: Targets, n_rows: int) -> HeldOutRows:
+    def _held_out(self, sample: RowSample, shown: Places, targets: Targets, n_rows: int) -> HeldOutRows:
         """Some rows, bits if all columns are, and of targets of numbers with their held-out errors."""
         encoding, (X, *_) = self.table.encoding, sample.rows()
         few = np.isin(shown, sample.smallest(HeldOutRows.n_kept(len(targets))))
         kept = shown[few]
-        few_bits = X.shape[1] <= MOST_BITS or (has_letters(encoding) and X[kept].size <= MOST_LETTER_BITS)
+        few_bits = X.shape[1] <= MOST_BITS or (encoding.has_letters and X[kept].size <= MOST_LETTER_BITS)
         bits = bits_of(encoding, X[kept])[:, : None if few_bits and not encoding.real else 0]
         known = [] if self._is_classes else [(one.actual, one.predicted) for one in targets]
         predicted = [predicted[few] for _, predicted in known if predicted is not None]
@@ -214,3 +230,11 @@ class FitSteps:
     @property
     def _is_classes(self) -> bool:
         return isinstance(self.table.encoding.targets[0], Classes)
+
+
+def _shown(sums: FoldSums, fit: Fit) -> tuple[Places, Array | None]:
+    """Places in the sample of the rows that are shown, and their held-out predictions, where there are any."""
+    of_rows = len(fit.held_out.folds)
+    n_predicted = min(MAX_HELD_OUT, len(sums.sample.rows()[1]), of_rows)
+    shown = sums.sample.smallest(n_predicted or MAX_HELD_OUT)
+    return shown, fit.held_out.first(sums.drawn(of_rows), n_predicted).predicted if n_predicted else None

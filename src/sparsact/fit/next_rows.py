@@ -13,7 +13,6 @@ from sparsact.datasets import Encoding, encoded_table
 from sparsact.datasets.combinations import Bits, neighbours
 from sparsact.datasets.table_files import Data, resolve
 from sparsact.datasets.unseen_rows import left_out, readable
-from sparsact.fit.candidate import has_letters
 from sparsact.hypercube import characters
 from sparsact.learners import CubeGPRegressor, LettersRegressor
 from sparsact.learners.cube_gp.kernel import CubeKernel
@@ -123,7 +122,7 @@ def fitted_process(measured: Data, encoding: Encoding, random_state: int) -> tup
         pairs.append((rows.X, rows.y))
         reasons |= {batch.overall + place: why for place, why in rows.reasons.items()}
     X, y = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-    if has_letters(encoding):
+    if encoding.has_letters:
         model: Any = LettersRegressor(random_state=random_state).fit(encoding.letters(X), y)
     else:
         model = CubeGPRegressor(domain="cube", random_state=random_state).fit(X.astype(bool), y)

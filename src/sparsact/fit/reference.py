@@ -22,6 +22,11 @@ MOST_LETTERS_SHOWN: Final = 60  # of a reference in a sentence
 FORMS: Final = "give a sequence, a list of mutations such as A12V:G45D, values such as 'a=1,b=0', or a table"
 
 
+def has_reference(encoding: Encoding) -> bool:
+    """Whether effects are counted from a reference: of letters, or of columns with one."""
+    return encoding.has_letters or bool(encoding.reference)
+
+
 def default_reference(encoding: Encoding, rows: Codes | None = None) -> Codes:
     """Letters (sites,) of the reference of a fit: the wild type's where rows (m, sites) have it, or else frequent ones.
 

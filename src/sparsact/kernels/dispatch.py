@@ -2,7 +2,7 @@
 
 Variables force each choice that the processor decides otherwise, when sparsact is imported. Upper case is the same,
 an empty value the processor's choice; another value, or one that this machine cannot serve, is an error. Results do
-not depend on them: native kernels and the reference give the same bits, oneDNN rounds as float32.
+not depend on them: native kernels and the reference give the same bits.
 
 =======================  ===========================  ===================================================
 variable                 values                       what it forces
@@ -14,8 +14,6 @@ variable                 values                       what it forces
 ``SPARSACT_AMX``         ``0``, ``1``                 whether several inputs take AMX's products
 ``SPARSACT_CACHE_WAYS``  ``8``, ``12``                the first cache, whose shape orders Walsh-Hadamard
                                                       transforms of ``2**25`` bytes or more
-``SPARSACT_ONEDNN``      ``0``, ``1``                 whether oneDNN multiplies the experts of a mixture
-                                                      on the CPU, in place of ``torch.mm``
 ``OMP_NUM_THREADS``      a number                     threads of kernels, NumPy and torch
 =======================  ===========================  ===================================================
 """

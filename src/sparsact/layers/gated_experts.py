@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from sparsact.layers.gather import gather_sum
-from sparsact.layers.segments import product
 from sparsact.routing.operators import is_watched
 
 Segment = tuple[int, int, int]
@@ -29,7 +28,7 @@ def gated_experts(
     """Sums (m, o) of the outputs of the experts ``indices`` (m, k), -1 for none, for ``rows`` (m, d).
 
     ``name`` is that of the activation in ``torch.ops.aten``; ``composed`` computes the same from the first four
-    arguments by operators of which derivatives of every order exist.
+    arguments by operators whose derivatives of every order exist.
     """
     function: Any = _GatedExperts
     outputs: Tensor = function.apply(rows, weights, up, down, indices, name, composed)
@@ -124,7 +123,7 @@ def _blocks(bounds: list[int], width: int) -> Iterator[tuple[slice, list[Segment
 def _multiply(x: Tensor, weight: Tensor, segments: list[Segment], out: Tensor) -> None:
     """Rows of x (p, n) times the matrix of their expert in weight (E, n, o), into ``out`` (p, o)."""
     for e, begin, end in segments:
-        product(x[begin:end], weight[e], out[begin:end])
+        torch.mm(x[begin:end], weight[e], out=out[begin:end])
 
 
 def _multiply_across(x: Tensor, y: Tensor, segments: list[Segment], out: Tensor) -> None:

@@ -16,18 +16,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.kernels.dispatch import NO_OR_YES, forced
 from sparsact.routing.array_functions import gpu_kernels, is_transformed
 from sparsact.routing.operators import of_two_matrices
 
 SLOTS: Final = 64  # on a GPU a segment's length is a multiple of it
-ROWS: Final = 64  # oneDNN multiplies a multiple of it: products then have few shapes, which it compiles once each
-FORCED: Final = forced("SPARSACT_ONEDNN", NO_OR_YES)
-ONEDNN: Final = (  # where it is the faster one, unless forced
-    FORCED == "1" if FORCED else torch.backends.cpu.get_cpu_capability().startswith("AVX512")
-)
 LAUNCHED: Final = 2**34  # multiplications of float32 on a GPU
-SMALL_PRODUCT: Final = 2**18  # multiplications, below which torch's own product is taken
 
 
 @dataclass(frozen=True)
@@ -95,7 +88,7 @@ def _segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     end = 0
     for e, (begin, end) in enumerate(pairwise(starts.tolist())):
         if begin < end:
-            product(x[begin:end], weight[e], products[begin:end])
+            torch.mm(x[begin:end], weight[e], out=products[begin:end])
     products[end:] = 0
     return products
 
@@ -143,42 +136,6 @@ _outer_operator = of_two_matrices(
     lambda gradient, x, y, starts: segment_matmul(y, gradient.transpose(1, 2), starts),
     lambda gradient, x, y, starts: segment_matmul(x, gradient, starts),
 )
-
-
-def product(left: Tensor, right: Tensor, out: Tensor) -> None:
-    """``left @ right`` into ``out``: the multiple of ``ROWS`` rows by oneDNN where it is the faster one."""
-    n_rows = left.shape[0] // ROWS * ROWS
-    of_onednn = n_rows and n_rows * right.numel() >= SMALL_PRODUCT and left.dtype == torch.float32
-    if of_onednn and left.device.type == "cpu" and _onednn_is_right():
-        out[:n_rows] = torch.ops.mkldnn._linear_pointwise(left[:n_rows], right.T, None, "none", [], "")
-        left, out = left[n_rows:], out[n_rows:]
-    if len(left):
-        torch.mm(left, right, out=out)
-
-
-@cache
-def _onednn_is_right() -> bool:
-    """Whether oneDNN's product of float32 is the faster one, torch offers it, and it rounds as such.
-
-    MKL, which ``torch.mm`` calls, keeps to AVX2 on processors of other makers: on an AMD EPYC with AVX-512 oneDNN's
-    is faster, on one without it slower. The operator is private to torch: try it, then trust it.
-    """
-    if not ONEDNN:
-        return False
-    if _rounds_as_float32():
-        return True
-    if FORCED:
-        raise RuntimeError("SPARSACT_ONEDNN=1, but this build of torch has no right product of oneDNN; unset it.")
-    return False
-
-
-def _rounds_as_float32() -> bool:
-    left, right = torch.arange(35.0).reshape(5, 7).sin(), torch.arange(21.0).reshape(7, 3).cos()
-    try:
-        found = torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")
-    except (AttributeError, RuntimeError, NotImplementedError):
-        return False
-    return bool((found.double() - left.double() @ right.double()).abs().max() < 1e-5)
 
 
 def _is_grouped(left: Tensor, right: Tensor) -> bool:

@@ -13,7 +13,6 @@ from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_ensemble import CubeEnsemble
 from sparsact.learners.cube_gp import CubeGPRegressor
 from sparsact.learners.latent import LatentRegressor
-from sparsact.learners.latent.shared import Traits
 from sparsact.learners.letters import LettersRegressor
 from sparsact.learners.letters.contrasts import ensemble_deviations
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor
@@ -56,10 +55,7 @@ def _of_processes(model: CubeGPRegressor, X: Rows, weights: csr_array) -> Array:
 
 @contrast_deviations.register
 def _of_measurements(model: LatentRegressor, X: Rows, weights: csr_array) -> Array:
-    latent = model._fitted.latent
-    if isinstance(latent, Traits):
-        return np.full((weights.shape[0], len(latent.values)), np.nan)
-    return latent.contrast_deviations(model._bits(X), weights)[:, None]
+    return model._fitted.latent.contrast_deviations(model._bits(X), weights).reshape(weights.shape[0], -1)
 
 
 @contrast_deviations.register

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from numbers import Rational
 from operator import index
@@ -238,6 +238,15 @@ def checked_subset(subset: Iterable[int]) -> Subset:
     if strange:
         raise TypeError(f"a subset holds coordinates, which are integers; got {strange[0]!r} among {subset!r}.")
     return tuple(sorted(index(i) for i in subset))
+
+
+def places_of(wanted: Sequence[Subset], fitted: Sequence[Subset]) -> NDArray[np.intp]:
+    """Places of some subsets among the fitted ones; raises if one is missing."""
+    place = {subset: i for i, subset in enumerate(fitted)}
+    missing = [subset for subset in wanted if subset not in place]
+    if missing:
+        raise ValueError(f"subset {missing[0]} is not among the fitted monomials; see subsets_.")
+    return np.array([place[subset] for subset in wanted], dtype=np.intp)
 
 
 def checked_masks(subsets: Iterable[Iterable[int]] | NDArray[Any], n: int) -> Masks:

@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 import sparsact as sa
+from sparsact.learners.contrasts import contrast_deviations
 from sparsact.learners.latent.latent_polynomial import LEAST_NOISE
 from sparsact.learners.latent.newton import maximum
 from sparsact.learners.latent.targets import Targets
@@ -200,7 +202,7 @@ def test_expected_measurements_are_means_over_traits_and_noise():
     model = sa.LatentRegressor(link=LINKS).fit(bits, y)
     assert model.censoring_[0] == (y[:, 0].min(), None)
     fit = model._fitted
-    means, covariances = fit.latent.joint(bits[:3].astype(float), fit.latent.conditional)
+    means, covariances = fit.latent.given_curve(bits[:3])
     rng = np.random.default_rng(0)
     for row in range(3):
         traits = rng.multivariate_normal(means[row], covariances[row], size=100_000)
@@ -208,6 +210,14 @@ def test_expected_measurements_are_means_over_traits_and_noise():
         new = new + model.noise_deviation_ * rng.normal(size=new.shape)
         new[:, 0] = np.maximum(new[:, 0], y[:, 0].min())
         np.testing.assert_allclose(model.predict(bits[row : row + 1])[0], new.mean(axis=0), atol=0.005)
+
+
+def test_a_contrast_of_neighbours_is_as_sure_as_twice_its_coefficient():
+    bits, y, _ = energies(90, 4)
+    model = sa.LatentRegressor(link=LINKS).fit(bits, y)
+    points = np.array([[0, 1, 1, 0], [0, 1, 0, 0], [1, 1, 0, 0]])
+    found = contrast_deviations(model, points, csr_array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]))
+    np.testing.assert_allclose(found, 2 * model.standard_errors([(2,), (0,)]).T, rtol=1e-12)
 
 
 @pytest.mark.parametrize("links", [LINKS, "three-state", ("two-state", "three-state", "log")])

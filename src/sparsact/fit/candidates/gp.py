@@ -115,7 +115,7 @@ def explained_by_spectrum(
 ) -> tuple[TargetResult, ...]:
     """The target with the largest coefficients of a spectrum, and with influences of the columns."""
     weights = tuple(model.spectrum_.weight_by_degree()[1:].tolist()) if _is_cube(points) else ()
-    (target,) = with_terms(targets, [gp_terms(model, encoding)], model, encoding, points)
+    (target,) = with_terms(targets, lambda _: gp_terms(model, encoding), model, encoding, points)
     return (replace(target, weights=weights, posterior_shares=posterior_shares(model)),)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,8 +15,7 @@ from sparsact.fit.candidates.gp import gp_terms
 from sparsact.fit.explain import with_terms
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
-from sparsact.fit.target_result import TargetResult
-from sparsact.fit.term import TERMS_KEPT
+from sparsact.fit.term import TERMS_KEPT, Term
 from sparsact.learners import LatentRegressor
 from sparsact.learners.latent.monomials import SPARSE
 from sparsact.learners.latent.selection import MOST_COLUMNS as MOST_BITS
@@ -197,10 +195,8 @@ def _reached(bounds: tuple[float | None, float | None], y: NDArray[np.float64]) 
     return (bounds[0] if (side < 0).any() else None, bounds[1] if (side > 0).any() else None)
 
 
-def latent_targets(
-    targets: Sequence[TargetResult], model: LatentRegressor, encoding: Encoding, X: NDArray[Any]
-) -> tuple[TargetResult, ...]:
-    """The target with the effects of the latent, and influences of the columns on what is measured."""
+def latent_terms(model: LatentRegressor, encoding: Encoding) -> tuple[Term, ...]:
+    """The largest effects of the latent, tested together."""
     from scipy.stats import false_discovery_control  # loads slowly
 
     terms = gp_terms(model, encoding, len(model.subsets_) if model.latent == "low-degree" else TERMS_KEPT)
@@ -208,7 +204,7 @@ def latent_targets(
         tested = [1.0 if term.q_value is None else term.q_value for term in terms]
         adjusted = false_discovery_control(tested).tolist()
         terms = tuple(replace(term, q_value=q_value) for term, q_value in zip(terms, adjusted, strict=True))
-    return with_terms(targets, [terms[:TERMS_KEPT]], model, encoding, X)
+    return terms[:TERMS_KEPT]
 
 
 @dataclass(frozen=True)
@@ -242,7 +238,8 @@ class MeasurementCandidate(CandidateKind):
         """The terms of the latent, and its curve."""
         X, y, _ = run.sample.rows()
         details = LatentDetails(fit.model, X[:ROWS_SHOWN].astype(bool), y[:ROWS_SHOWN])
-        return latent_targets(targets, fit.model, run.table.encoding, X), details
+        encoding = run.table.encoding
+        return with_terms(targets, lambda _: latent_terms(fit.model, encoding), fit.model, encoding, X), details
 
 
 CANDIDATE: Final = MeasurementCandidate()

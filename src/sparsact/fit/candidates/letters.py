@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Encoding, Real
-from sparsact.fit.candidate import CandidateKind, Details, Facts, Findings, Fit, FitRun, Targets, has_letters
+from sparsact.fit.candidate import CandidateKind, Details, Facts, Findings, Fit, FitRun, Targets
 from sparsact.fit.effects import Background
 from sparsact.fit.explain import explained, function_of
 from sparsact.fit.held_out import HeldOutScores
@@ -104,7 +104,7 @@ class LettersCandidate(CandidateKind):
 
     def refusal(self, facts: Facts) -> str:
         """Classes, columns of bits alone, and groups are refused."""
-        if not facts.of_numbers or not (facts.table.encoding.real or has_letters(facts.table.encoding)):
+        if not facts.of_numbers or not (facts.table.encoding.real or facts.table.encoding.has_letters):
             fact = "no column has three values" if facts.of_numbers else "the target is classes"
             need = "numbers to predict and columns of letters, categories or numbers of few values"
             return f"{self.name} needs {need}, and {fact}; choose model auto."

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sparsact.datasets import Encoding
-from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitParts, FitRun, has_letters
+from sparsact.fit.candidate import MOST_ROWS, CandidateKind, Fit, FitParts, FitRun
 from sparsact.fit.explain import function_names
 from sparsact.fit.fold_sums import as_numbers
 from sparsact.fit.held_out import HeldOutScores
@@ -56,7 +56,7 @@ def fitted_trees(parts: FitParts, of_rows: Sizes = SIZES) -> dict[str, Fit]:
     table, options, sample, stages = parts
     target, n_functions = table.encoding.targets[0], len(function_names(table.encoding))
     n_numbers = len(table.feature_names) * n_functions * min(sample.n_rows, MOST_ROWS)
-    letters = table.encoding if has_letters(table.encoding) and n_numbers > MOST_NUMBERS else None
+    letters = table.encoding if table.encoding.has_letters and n_numbers > MOST_NUMBERS else None
     n_columns = len(table.feature_names) if letters is None else len(letters.sites)
     X, y, folds = sample.at_most(min(MOST_ROWS, MOST_NUMBERS // (n_columns * n_functions)))
     columns = X if letters is None else letters.codes(X)

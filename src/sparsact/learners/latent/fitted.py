@@ -14,12 +14,11 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset, n_subsets, subset_masks, subsets_of
 from sparsact.learners.cube_gp.saving import posterior_arrays, read_posterior
 from sparsact.learners.gp.kernel import Array
-from sparsact.learners.latent.fitting import LatentFit
-from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
+from sparsact.learners.latent.latents import Latent, LatentFit, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS
 from sparsact.learners.latent.measurement import FittedMeasurement, KnownCurve
 from sparsact.learners.latent.selection import MOST_COLUMNS, MOST_MONOMIALS, LatentCandidate
-from sparsact.learners.latent.shared import SharedFit, read_shared, shared_arrays
+from sparsact.learners.latent.shared import SharedMeasurement, read_shared, shared_arrays
 from sparsact.learners.latent.traits import SHARING
 from sparsact.learners.on_cube import LEARNED, OnCube
 from sparsact.learners.points import unpack
@@ -74,7 +73,7 @@ class FittedLatent(OnCube):
     n_iter_: int
     n_censored_: int
     candidates_: list[LatentCandidate]
-    _fitted: LatentFit | SharedFit
+    _fitted: LatentFit[FittedMeasurement] | LatentFit[SharedMeasurement]
 
     def predict(self, X: ArrayLike) -> Array:
         """Expected measured values, (m,) or (m, T): over the noise, the bounds and what rows leave open of latents."""
@@ -142,23 +141,24 @@ class FittedLatent(OnCube):
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
         tried = [[c.link, c.degree, c.log_likelihood] for c in self.candidates_]
-        if isinstance(self._fitted, SharedFit):
-            self._write(path, schema.add_prefix("shared", shared_arrays(self._fitted)), learned={"candidates_": tried})
-            return
+        self._write(path, self._own_arrays(), learned={"candidates_": tried})
+
+    def _own_arrays(self) -> Arrays:
         one, latent = self._fitted.measurement, self._fitted.latent
+        if isinstance(one, SharedMeasurement):
+            return schema.add_prefix("shared", shared_arrays(latent, one, self._freedom))
         known = one.known
-        if isinstance(latent, PolynomialLatent):
-            own = {name: getattr(latent, name) for name in ("values", "covariance", "conditional")}
-            own |= {"units": np.array([latent.shift, latent.unit])}
-        else:
+        if isinstance(latent, ProcessLatent):
             own = posterior_arrays(latent.posterior)
-        arrays = schema.add_prefix("latent", own) | {
+        else:
+            own = {name: getattr(latent, name) for name in ("values", "covariance", "conditional")}
+            own |= {"units": np.array([getattr(latent, name) for name in ("shift", "unit")])}
+        return schema.add_prefix("latent", own) | {
             "curve": known.c,
             "units": np.array([one.noise_deviation, known.level, known.height, known.shift, known.unit]),
             "bounds": np.array(one.bounds),
             "freedom": np.array([self._freedom]),
         }
-        self._write(path, arrays, learned={"candidates_": tried})
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.gp.systems.cube import CubePosterior
 from sparsact.learners.latent.gauge import reported
 from sparsact.learners.latent.latent_polynomial import LEAST_NOISE, LatentPolynomial, PolynomialProblem
-from sparsact.learners.latent.latents import Latent, PolynomialLatent, ProcessLatent
+from sparsact.learners.latent.latents import LatentFit, PolynomialLatent, ProcessLatent
 from sparsact.learners.latent.links import LINKS, Identity, Sigmoid
 from sparsact.learners.latent.measurement import STRAIGHT, FittedMeasurement, KnownCurve
 from sparsact.learners.latent.monomials import CentredMonomials
@@ -29,21 +29,6 @@ from sparsact.learners.points import Points
 _LONG: Final = 1e8  # rows times monomials, from where on a step of the search takes a tenth of a second and more
 _EVERY: Final = 8  # row of these leads to where the search in all of them begins
 _NO_NOISE: Final = 0.5  # part of the greatest precision, from which what is left is rounding
-
-
-@dataclass(frozen=True, eq=False)
-class LatentFit:
-    """Latent and measurement, whether the search came to rest, its steps, and degrees of freedom of the errors."""
-
-    latent: Latent
-    measurement: FittedMeasurement
-    converged: bool
-    steps: int
-    freedom: float = np.inf
-
-    def expected(self, bits: NDArray[Any]) -> Array:
-        """Expected measurements at points of bits (m, n)."""
-        return self.measurement.expected(*self.latent.moments(bits, curve_known=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +115,7 @@ def polynomial_fit(
 
 def fitted_polynomial(
     rows: MeasuredRows, link: str, degree: int, alpha: float | None, max_iter: int = MAX_ITER
-) -> LatentFit:
+) -> LatentFit[FittedMeasurement]:
     """A latent polynomial of all products of up to ``degree`` columns."""
     fit = polynomial_fit(rows, link, degree, alpha, max_iter)
     values, by_parameters, known = reported(fit.problem, fit.at, fit.means)
@@ -148,7 +133,9 @@ def fitted_polynomial(
     return LatentFit(latent, measurement, fit.at.converged, fit.at.steps, freedom)
 
 
-def fitted_gp(rows: MeasuredRows, link: str, degree: int, rng: np.random.Generator, max_iter: int) -> LatentFit:
+def fitted_gp(
+    rows: MeasuredRows, link: str, degree: int, rng: np.random.Generator, max_iter: int
+) -> LatentFit[FittedMeasurement]:
     """A latent Gaussian process, with the curve that belongs to a polynomial of some degree."""
     fit = polynomial_fit(rows, link, degree, None, max_iter)
     at, problem = fit.at, fit.problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sparsact.hypercube import Subset, characters
 from sparsact.learners.cube_gp.posterior_mixture import MarginalPosterior
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent.monomials import SPARSE
+from sparsact.validation.arrays import places_of
 
 ROWS_AT_ONCE: Final = 1 << 12
 
@@ -41,9 +42,16 @@ class PolynomialLatent:
     shift: float
     unit: float
 
-    def moments(self, bits: NDArray[Any], *, curve_known: bool = False) -> tuple[Array, Array]:
-        """Means and standard deviations (m,) at points of bits (m, n), curve and noise being uncertain or known."""
-        found, covariance = [], self.conditional if curve_known else self.covariance
+    def moments(self, bits: NDArray[Any]) -> tuple[Array, Array]:
+        """Means and standard deviations (m,) at points of bits (m, n), curve and noise being uncertain."""
+        return self._moments(bits, self.covariance)
+
+    def given_curve(self, bits: NDArray[Any]) -> tuple[Array, Array]:
+        """The same, curve and noise being known."""
+        return self._moments(bits, self.conditional)
+
+    def _moments(self, bits: NDArray[Any], covariance: Array) -> tuple[Array, Array]:
+        found = []
         for start in range(0, max(1, len(bits)), ROWS_AT_ONCE):
             rows = characters(1 - 2 * bits[start : start + ROWS_AT_ONCE], self.subsets)
             found.append(np.stack([rows @ self.values, _quadratic_forms(rows, covariance)]))
@@ -58,12 +66,8 @@ class PolynomialLatent:
 
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Values and standard errors (N,) of the coefficients of some subsets, or of all."""
-        place = {subset: k for k, subset in enumerate(self.subsets)}
         wanted = self.subsets if subsets is None else subsets
-        missing = [subset for subset in wanted if subset not in place]
-        if missing:
-            raise ValueError(f"subset {missing[0]} is not among the fitted monomials; see subsets_.")
-        chosen = [place[subset] for subset in wanted]
+        chosen = places_of(wanted, self.subsets)
         errors = np.sqrt(np.maximum(self.covariance.diagonal()[chosen], 0.0))
         empty = np.array([not subset for subset in wanted], dtype=bool)
         return self.unit * self.values[chosen] + np.where(empty, self.shift, 0.0), self.unit * errors
@@ -80,10 +84,12 @@ class ProcessLatent:
         """The posterior given the most probable kernel."""
         return replace(self.posterior, hyperparameters=self.posterior.parameters[:0])
 
-    def moments(self, bits: NDArray[Any], *, curve_known: bool = True) -> tuple[Array, Array]:
+    def moments(self, bits: NDArray[Any]) -> tuple[Array, Array]:
         """Means and standard deviations (m,) at points of bits (m, n)."""
         points = bits.astype(np.float64)
         return self.given.values(points), self.given.deviations(points)
+
+    given_curve = moments
 
     def contrast_deviations(self, bits: Array, weights: csr_array) -> Array:
         """Deviations (k,) of contrasts of weights (k, m), each of sum 0, of values at points of bits."""
@@ -92,6 +98,52 @@ class ProcessLatent:
     def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
         """Means and standard deviations (N,) of the coefficients of some subsets, or of all in table order."""
         return self.posterior.coefficients(subsets)
+
+
+@dataclass(frozen=True, eq=False)
+class Traits:
+    """Coefficients (K, p) of traits, the empty subset first; their covariance (K, p, K, p), and given the curves."""
+
+    subsets: list[Subset]
+    values: Array
+    covariance: Array
+    conditional: Array
+
+    @cached_property
+    def each(self) -> list[PolynomialLatent]:
+        """Each trait by itself."""
+        own, given = (np.einsum("kpkq->kpq", of_all) for of_all in (self.covariance, self.conditional))
+        parts = zip(self.values, own, given, strict=True)
+        return [PolynomialLatent(self.subsets, *of_trait, shift=0.0, unit=1.0) for of_trait in parts]
+
+    def given_curve(self, bits: NDArray[Any]) -> tuple[Array, Array]:
+        """Means (m, K) and covariances (m, K, K) at points of bits (m, n), curves and noise being known."""
+        found = []
+        for start in range(0, max(1, len(bits)), ROWS_AT_ONCE):
+            rows = characters(1 - 2 * bits[start : start + ROWS_AT_ONCE], self.subsets)
+            between = np.einsum("mp,kplq,mq->mkl", rows, self.conditional, rows, optimize="greedy")
+            found.append((rows @ self.values.T, between))
+        means, covariances = zip(*found, strict=True)
+        return np.concatenate(means), np.concatenate(covariances)
+
+    def moments(self, bits: NDArray[Any]) -> tuple[Array, Array]:
+        """Means and standard deviations at points, (m, K), or (m,) of one trait; curves and noise are uncertain."""
+        means, deviations = zip(*(trait.moments(bits) for trait in self.each), strict=True)
+        return squeezed(np.stack(means, axis=1)), squeezed(np.stack(deviations, axis=1))
+
+    def contrast_deviations(self, bits: Array, weights: csr_array) -> Array:
+        """Deviations (k,) or (k, K) of contrasts, as of one latent."""
+        return squeezed(np.stack([trait.contrast_deviations(bits, weights) for trait in self.each], axis=1))
+
+    def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
+        """Values and standard errors of coefficients, (K, N), or (N,) of one trait."""
+        values, errors = zip(*(trait.coefficients(subsets) for trait in self.each), strict=True)
+        return squeezed(np.stack(values), axis=0), squeezed(np.stack(errors), axis=0)
+
+
+def squeezed(values: Array, axis: int = 1) -> Array:
+    """An array without an axis of one entry."""
+    return np.asarray(values.take(0, axis)) if values.shape[axis] == 1 else values
 
 
 def _quadratic_forms(rows: Array, matrix: Array) -> Array:
@@ -107,4 +159,29 @@ def _quadratic_forms(rows: Array, matrix: Array) -> Array:
     return np.asarray(usual @ by_usual + 2 * (d @ by_usual) + d.multiply(d @ matrix).sum(axis=1))
 
 
-Latent = PolynomialLatent | ProcessLatent
+Latent = PolynomialLatent | ProcessLatent | Traits
+
+
+class Measurement(Protocol):
+    """From latents to targets."""
+
+    def expected(self, mean: Array, spread: Array, /) -> Array:
+        """Expected targets of latents as :meth:`PolynomialLatent.given_curve` describes them."""
+
+
+M = TypeVar("M", bound=Measurement, covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class LatentFit(Generic[M]):
+    """Latent and measurement, whether the search came to rest, its steps, and degrees of freedom of the errors."""
+
+    latent: Latent
+    measurement: M
+    converged: bool
+    steps: int
+    freedom: float = np.inf
+
+    def expected(self, bits: NDArray[Any]) -> Array:
+        """Expected measurements at points of bits (m, n)."""
+        return self.measurement.expected(*self.latent.given_curve(bits))

@@ -17,11 +17,12 @@ from sparsact.hypercube import n_subsets
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.constraints import AUTO, COUNT, DOMAIN, NONNEGATIVE, SIZE, one_of
 from sparsact.learners.latent.fitted import FittedLatent
-from sparsact.learners.latent.fitting import LatentFit, MeasuredRows, fitted_gp, fitted_polynomial
-from sparsact.learners.latent.measurement import STRAIGHT
+from sparsact.learners.latent.fitting import MeasuredRows, fitted_gp, fitted_polynomial
+from sparsact.learners.latent.latents import LatentFit
+from sparsact.learners.latent.measurement import STRAIGHT, FittedMeasurement
 from sparsact.learners.latent.newton import MAX_ITER
 from sparsact.learners.latent.selection import MOST_COLUMNS, MOST_MONOMIALS, LatentCandidate, chosen, degrees_to_try
-from sparsact.learners.latent.shared import SharedFit, fitted_traits
+from sparsact.learners.latent.shared import SharedMeasurement, fitted_traits
 from sparsact.learners.latent.targets import Censoring, Targets, checked_bounds
 from sparsact.learners.latent.traits import SHARING, THERMODYNAMIC
 from sparsact.learners.on_cube import Array, bits_of
@@ -172,7 +173,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
         links = (self.link,) if isinstance(self.link, str) else tuple(self.link)
-        found: LatentFit | SharedFit
+        found: LatentFit[FittedMeasurement] | LatentFit[SharedMeasurement]
         if len(links) == 1 and links[0] in ("auto", *LINK_NAMES):
             rows = self._rows(X, y, sample_weight, links[0])
             self.n_censored_ = int(np.count_nonzero(rows.targets.side))

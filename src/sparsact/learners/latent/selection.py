@@ -94,7 +94,7 @@ def _held_out(
     def densities(_: int, left: NDArray[np.bool_]) -> Array:
         # one that did not converge is scored as it is: by rows that it has not seen
         fitted = fitted_polynomial(rows.take(~left), link, degree, alpha, max_iter)
-        moments = fitted.latent.moments(unpack(rows.points[left], "bits"), curve_known=True)
+        moments = fitted.latent.given_curve(unpack(rows.points[left], "bits"))
         return fitted.measurement.log_densities(*moments, rows.take(left).of(link))
 
     return out_of_fold(folds, densities)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import Subset, characters, subset_masks, subsets_of
+from sparsact.hypercube import characters, subset_masks, subsets_of
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.latent import newton
-from sparsact.learners.latent.latents import ROWS_AT_ONCE, PolynomialLatent
+from sparsact.learners.latent.latents import Latent, LatentFit, Traits, squeezed
 from sparsact.learners.latent.links import Sigmoid
 from sparsact.learners.latent.targets import Targets, expected_clipped, expected_exponential
 from sparsact.learners.latent.traits import SharedTarget, TraitProblem, fractions, traits_of
@@ -28,43 +28,6 @@ _ARRAYS: Final = {
     "bounds": ArrayField("t 2"),
     "freedom": ArrayField("1", nonnegative=True),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Traits:
-    """Coefficients (K, p) of traits, the empty subset first; their covariance (K, p, K, p), and given the curves."""
-
-    subsets: list[Subset]
-    values: Array
-    covariance: Array
-    conditional: Array
-
-    def joint(self, bits: NDArray[Any], covariance: Array) -> tuple[Array, Array]:
-        """Means (m, K) and covariances (m, K, K) at points of bits (m, n)."""
-        found = []
-        for start in range(0, max(1, len(bits)), ROWS_AT_ONCE):
-            rows = characters(1 - 2 * bits[start : start + ROWS_AT_ONCE], self.subsets)
-            found.append(
-                (rows @ self.values.T, np.einsum("mp,kplq,mq->mkl", rows, covariance, rows, optimize="greedy"))
-            )
-        means, covariances = zip(*found, strict=True)
-        return np.concatenate(means), np.concatenate(covariances)
-
-    def moments(self, bits: NDArray[Any]) -> tuple[Array, Array]:
-        """Means and standard deviations at points, (m, K), or (m,) of one trait; curves and noise are uncertain."""
-        means, covariances = self.joint(bits, self.covariance)
-        variances = np.einsum("mkk->mk", covariances)
-        return _squeezed(means), _squeezed(np.sqrt(np.maximum(variances, 0.0)))
-
-    def coefficients(self, subsets: list[Subset] | None) -> tuple[Array, Array]:
-        """Values and standard errors of coefficients, (K, N), or (N,) of one trait."""
-        own = [self.covariance[k, :, k] for k in range(len(self.values))]
-        each = [
-            PolynomialLatent(self.subsets, values, one, one, 0.0, 1.0).coefficients(subsets)
-            for values, one in zip(self.values, own, strict=True)
-        ]
-        values, errors = (np.stack(parts) for parts in zip(*each, strict=True))
-        return (values[0], errors[0]) if len(each) == 1 else (values, errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +56,7 @@ class SharedMeasurement:
             raise ValueError(f"`latent` must have a column for each of {n_traits} traits; got shape {latent.shape}.")
         means = [self._means(t, f[:, traits]) for t, traits in enumerate(places)]
         values = [np.exp(mean) if link == "log" else mean for link, mean in zip(self.links, means, strict=True)]
-        return _squeezed(np.clip(np.stack(values, axis=1), *self.bounds.T))
+        return squeezed(np.clip(np.stack(values, axis=1), *self.bounds.T))
 
     def expected(self, means: Array, covariances: Array) -> Array:
         """Expected targets, (m, T) or (m,), of normal traits, noise and bounds included."""
@@ -109,26 +72,7 @@ class SharedMeasurement:
                 at = self._means(t, means[:, traits] + factor @ _NODES[list(nodes)])
                 total += np.prod(_WEIGHTS[list(nodes)] / _WEIGHTS.sum()) * expectation(at, noise, bounds)
             found.append(total)
-        return _squeezed(np.stack(found, axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class SharedFit:
-    """Traits and measurements, whether the search came to rest, its steps, and degrees of freedom of the errors."""
-
-    latent: Traits
-    measurement: SharedMeasurement
-    converged: bool
-    steps: int
-    freedom: float
-
-    def expected(self, bits: NDArray[Any]) -> Array:
-        """Expected measurements at points of bits (m, n)."""
-        return self.measurement.expected(*self.latent.joint(bits, self.latent.conditional))
-
-
-def _squeezed(values: Array) -> Array:
-    return values[:, 0] if values.shape[1] == 1 else values
+        return squeezed(np.stack(found, axis=1))
 
 
 def fitted_traits(
@@ -138,7 +82,7 @@ def fitted_traits(
     degree: int,
     alpha: float | None,
     max_iter: int,
-) -> SharedFit:
+) -> LatentFit[SharedMeasurement]:
     """Traits of products of up to ``degree`` columns of bits (m, n), from the rows that have each target."""
     weights = np.zeros(len(bits))
     measured, units = [], []
@@ -175,20 +119,21 @@ def fitted_traits(
         np.array([raw.bounds for _, raw in targets]),
     )
     freedom = max(sum(one.targets.measured for one in measured) - n - 2 * len(links), 1.0)
-    return SharedFit(latent, measurement, solved.converged, solved.steps, freedom)
+    return LatentFit(latent, measurement, solved.converged, solved.steps, freedom)
 
 
 # ---- files ----
 
 
-def shared_arrays(fit: SharedFit) -> Arrays:
+def shared_arrays(latent: Latent, measurement: SharedMeasurement, freedom: float) -> Arrays:
     """The arrays of a file."""
-    latent = {name: getattr(fit.latent, name) for name in ("values", "covariance", "conditional")}
-    measurement = {"units": fit.measurement.units, "bounds": fit.measurement.bounds}
-    return latent | measurement | {"freedom": np.array([fit.freedom])}
+    own = {name: getattr(latent, name) for name in ("values", "covariance", "conditional")}
+    return own | {"units": measurement.units, "bounds": measurement.bounds, "freedom": np.array([freedom])}
 
 
-def read_shared(links: tuple[str, ...], n: int, degree: int, steps: int, arrays: Arrays) -> SharedFit:
+def read_shared(
+    links: tuple[str, ...], n: int, degree: int, steps: int, arrays: Arrays
+) -> LatentFit[SharedMeasurement]:
     """The fit that :func:`shared_arrays` wrote."""
     subsets = subsets_of(subset_masks(n, degree))
     k = 1 + max(map(max, traits_of(links)))
@@ -197,4 +142,4 @@ def read_shared(links: tuple[str, ...], n: int, degree: int, steps: int, arrays:
     if not ((units[:, ::2] > 0).all() and (bounds[:, 0] < bounds[:, 1]).all() and freedom):
         raise ValueError("units, bounds or degrees of freedom that are none")
     latent = Traits(subsets, *(read[name] for name in ("values", "covariance", "conditional")))
-    return SharedFit(latent, SharedMeasurement(links, units, bounds), True, steps, freedom)
+    return LatentFit(latent, SharedMeasurement(links, units, bounds), True, steps, freedom)

@@ -28,6 +28,7 @@ from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
 from sparsact.transaction import lock_of
+from sparsact.validation.arrays import places_of
 from sparsact.validation.parameters import checked_probability
 
 
@@ -271,12 +272,7 @@ class FittedLowDegree(ABC):
         """Places in ``[(), *subsets_]`` of some subsets; of all but the empty one by default."""
         if subsets is None:
             return np.arange(1, len(self._polynomial.family) + 1)
-        place = {subset: i + 1 for i, subset in enumerate(self.subsets_)} | {(): 0}
-        wanted = [tuple(sorted(subset)) for subset in subsets]
-        missing = [subset for subset in wanted if subset not in place]
-        if missing:
-            raise ValueError(f"subset {missing[0]} is not among the fitted monomials; see subsets_.")
-        return np.array([place[subset] for subset in wanted], dtype=np.intp)
+        return places_of([tuple(sorted(subset)) for subset in subsets], [(), *self.subsets_])
 
     # ---- files ----
 
