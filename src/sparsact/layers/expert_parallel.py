@@ -113,7 +113,7 @@ def clip_gradients(model: nn.Module, max_norm: float) -> Tensor:
     """
     if not max_norm > 0:
         raise ValueError(f"`max_norm` must be positive; got {max_norm!r}.")
-    given = [parameter for parameter in model.parameters() if parameter.grad is not None]
+    given: list[Any] = [parameter for parameter in model.parameters() if parameter.grad is not None]
     for parameter in given:
         if parameter.grad.is_sparse:
             parameter.grad = parameter.grad.coalesce()  # rows that several inputs read are one
