@@ -72,6 +72,15 @@ def test_second_derivatives():
     assert torch.autograd.gradgradcheck(moe, x.requires_grad_(), fast_mode=True)
 
 
+@grid(name=list(NAMES))
+def test_gradients_that_are_differentiated_are_the_plain_ones(name):
+    moe, x = layer(name).eval(), inputs(13).requires_grad_()
+    of, loss = [x, moe.up_weight, moe.down_weight], moe(x).square().sum()
+    plain = torch.autograd.grad(loss, of, retain_graph=True)
+    found = torch.autograd.grad(loss, of, create_graph=True)  # the gate reads the same inputs: counted once
+    torch.testing.assert_close(found, plain)
+
+
 def test_shared_experts_see_every_token():
     moe, x = layer(n_shared=2), inputs(9)
     routed = by_loop(moe, x, moe.route(x))

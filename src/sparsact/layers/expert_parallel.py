@@ -89,7 +89,8 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
 def clip_gradients(model: nn.Module, max_norm: float) -> Tensor:
     """Scale all gradients so that their common norm is at most ``max_norm``, as torch's ``clip_grad_norm_``.
 
-    Where parameters are split among processes, the norm is that of the whole ones: every process scales alike.
+    Where parameters are split among processes, the norm is that of the whole ones: every process scales alike. Sparse
+    gradients, as of memories, are clipped too, which torch refuses.
 
     Parameters
     ----------
@@ -112,7 +113,11 @@ def clip_gradients(model: nn.Module, max_norm: float) -> Tensor:
     """
     if not max_norm > 0:
         raise ValueError(f"`max_norm` must be positive; got {max_norm!r}.")
-    gradients: list[Any] = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    given: list[Any] = [parameter for parameter in model.parameters() if parameter.grad is not None]
+    for parameter in given:
+        if parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.coalesce()  # rows that several inputs read are one
+    gradients: list[Any] = [one.grad.values() if one.grad.is_sparse else one.grad for one in given]
     if not gradients:
         raise ValueError(f"{type(model).__name__} has no gradients; clip them after the backward pass.")
     norms = [torch.linalg.vector_norm(gradient) for gradient in gradients]

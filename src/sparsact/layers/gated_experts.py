@@ -137,6 +137,7 @@ def _composed(
 ) -> list[Tensor | None]:
     """Gradients of ``function`` at the inputs that need them, themselves differentiable."""
     with torch.enable_grad():
+        inputs = tuple(each.view_as(each) for each in inputs)  # one may depend on another, or be it
         outputs = function(*inputs)
     wanted = [each for each, need in zip(inputs, needs, strict=True) if need]
     found = iter(torch.autograd.grad(outputs, wanted, gradient, create_graph=torch.is_grad_enabled()))

@@ -19,6 +19,7 @@ from sparsact.routing.ngram_hash import Collisions, NGramHash
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import checked_size
 
+MOST_IDS: Final = 2**53  # routers see them as float64
 NO_TOKEN: Final = -1  # before the beginning of a text or document, and in place of padding
 
 
@@ -163,7 +164,7 @@ class HashMemory(Memory):
 
     def _select(self, x: Tensor, last: Sequence[int], documents: Tensor | None, mask: Tensor | None) -> Selection:
         windows = self._windows(x, documents, mask)[..., x.shape[-1] - last[0] :, :]
-        found: Selection = self.routing(windows.flatten(0, -2).double())  # ids below 2**53, exactly
+        found: Selection = self.routing(windows.flatten(0, -2).double())
         own = {"weights": found.weights.to(self.values), "auxiliary_loss": found.auxiliary_loss.to(self.values)}
         selection = replace(found, **own)
         return selection if mask is None else selection.masked(mask[..., x.shape[-1] - last[0] :].reshape(-1))
@@ -178,11 +179,10 @@ class HashMemory(Memory):
                 "text, or at its beginning padding on the left with mask=."
             )
         ids = ids if mask is None else ids.masked_fill(~of_tokens(mask, "mask", x.shape, "bool"), 0)
-        limit = None if self.vocabulary is None else len(self.vocabulary)
-        if is_readable(ids) and ids.numel() and (ids.min() < 0 or (limit is not None and ids.max() >= limit)):
+        limit = MOST_IDS if self.vocabulary is None else len(self.vocabulary)
+        if is_readable(ids) and ids.numel() and (ids.min() < 0 or ids.max() >= limit):
             raise ValueError(
-                f"token ids must be 0 or more{'' if limit is None else f' and below {limit}'}; got {int(ids.min())} to "
-                f"{int(ids.max())}."
+                f"token ids must be 0 or more and below {limit}; got {int(ids.min())} to {int(ids.max())}."
             )
         ids = ids if self.vocabulary is None else self.vocabulary[ids]
         ids = ids if mask is None else ids.masked_fill(~mask, NO_TOKEN)

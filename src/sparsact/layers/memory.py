@@ -25,9 +25,10 @@ class Memory(RoutedLayer):
     def _read(self, selection: Selection, indices: Tensor) -> Tensor:
         """Sums (m, d_model) of the rows that indices (m, k) name, times the weights, in the dtype of the table."""
         values, real, weights = self.values, selection.real, selection.weights.to(self.values.dtype)
-        if is_transformed():
+        watched = is_watched(values, indices)
+        if is_transformed() or not (self.sparse or watched):  # with derivatives of every order
             return gather_sum(weights, values, indices)
-        if is_watched(values, indices):  # compilers know no sizes that depend on numbers, torch's no gradient of bags
+        if watched:  # compilers know no sizes that depend on numbers, torch's no gradient of bags
             rows = F.embedding(indices.clamp(min=0), values, sparse=self.sparse)
             return torch.einsum("mk,mkd->md", weights, rows)
         if real is not None:  # padding touches no row

@@ -101,25 +101,26 @@ class ProductKeyMemory(Memory):
 
     def route(self, x: Tensor, *, mask: Tensor | None = None) -> Selection:
         """Units of each token of ``x`` (..., d_model); leading dimensions become one, in order."""
-        return self._select(self._checked(x), mask)
+        return self._select(x, mask)
 
     def forward_with_selection(self, x: Tensor, *, mask: Tensor | None = None) -> tuple[Tensor, Selection]:
         """Outputs (..., d_model) of tokens (..., d_model), and the units that they were read from.
 
         ``mask`` (...) is False for padding: its output is 0, and it counts nowhere, the norm of the batch included.
         """
-        rows = self._checked(x)
-        selection = self._select(rows, None if mask is None else of_tokens(mask, "mask", x.shape[:-1], "bool"))
+        selection = self._select(x, mask)
         indices = selection.indices
         slots = (indices % len(self.values)).masked_fill(indices == EMPTY, EMPTY)  # heads share the table
         return as_computed(self._read(selection, slots)).reshape(x.shape), selection
 
-    def _select(self, rows: Tensor, mask: Tensor | None) -> Selection:
-        real = None if mask is None else mask.reshape(-1)
+    def _select(self, x: Tensor, mask: Tensor | None) -> Selection:
+        rows = self._checked(x)
+        real = None if mask is None else of_tokens(mask, "mask", x.shape[:-1], "bool").reshape(-1)
         if real is not None:
             rows = rows.masked_fill(~real[:, None], 0)  # padding may hold NaN
         queries = scores(rows, self.query_weight)
         if self.norm is not None:
+            queries = queries.to(self.norm.weight.dtype)  # scores are float32 where the layer is narrower
             with torch.autocast(rows.device.type, enabled=False):
                 if real is None or not self.training:
                     queries = self.norm(queries)
