@@ -278,6 +278,11 @@ def test_rows_that_cannot_be_read_are_left_out_alone(fitted):
     found = sa.suggest_rows(model, 5.0, every, costs=np.insert(costs, 3, 0.1))
     assert found.table == expected.table
     assert found.notes[1].startswith("left out of the candidates: 1 of 65 rows; row 4, f: 7 is not among the values")
+    for n_costs in (64, 66):
+        with pytest.raises(ValueError, match="costs must be 65"):
+            sa.suggest_rows(model, 5.0, every, costs=np.ones(n_costs))
+    with pytest.raises(ValueError, match=r"no measured row can be read \(1 of 1 rows; row 1, f: 7 is"):
+        sa.suggest_rows(model, 3, measured=wrong)
     lacking = pa.concat_tables([data, table_of(X[:1], pa.array([None], data["y"].type))])
     found = sa.suggest_rows(model, 3, measured=lacking)
     assert found.table == sa.suggest_rows(model, 3, measured=data).table

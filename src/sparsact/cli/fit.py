@@ -70,7 +70,7 @@ from sparsact.fit.options import OPTION_NAMES, OPTIONS
     log_target=Option(
         "--log-target/--no-log-target",
         help="Learn the logarithm of the target, or not; predictions are brought back. By default where it fits better "
-        "and targets span a factor of 100.",
+        "and 96 % of the targets span a factor of 100.",
     ),
     test=option("FILE", "Score the model on this table too, which no choice has seen."),
     link=option(

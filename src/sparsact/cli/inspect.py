@@ -95,7 +95,9 @@ def inspect_model(
         return
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
+    from sparsact.datasets.columns import LogReal
     from sparsact.fit import effects
+    from sparsact.fit.reading import LOGARITHMS
 
     encoding = encoding_of(learned, model)
     changes: dict[str, list[dict[str, Any]]] = {}
@@ -107,7 +109,10 @@ def inspect_model(
     if as_json:
         names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
         typer.echo(json.dumps({"kind": type(learned).__name__, **names, **found, **changes}, allow_nan=False))
-    elif contrast is not None:
+        return
+    if any(isinstance(one, LogReal) for one in encoding.targets):
+        terminal().print(shown(LOGARITHMS))
+    if contrast is not None:
         for one in changes["contrasts"]:
             known = one["low"] is not None
             bounds = f"   95 % interval [{one['low']:+.5g}, {one['high']:+.5g}]" if known else ""
@@ -151,15 +156,18 @@ def _of_function(model: Any, encoding: Encoding, top: int) -> Described:
         found = {"noise_variance": model.noise_variance_, "rows": len(model.X_train_)}
         text = f" and {len(model.X_train_):,} distinct rows, noise of deviation {model.noise_variance_**0.5:.4g}"
     if hasattr(model, "letters_"):
-        names = [name for name, _ in encoding.sites]
-        names += [column.name for column in encoding.columns if isinstance(column, Real)]  # after the sites
-        found["sites"] = {name: list(known) for name, known in zip(names, model.letters_, strict=True)}
+        names, numbers = [name for name, _ in encoding.sites], [c.name for c in encoding.columns if isinstance(c, Real)]
+        found["sites"] = {name: list(known) for name, known in zip([*names, *numbers], model.letters_, strict=True)}
+        found["sites"] |= {name: sorted(found["sites"][name], key=float) for name in numbers}
 
     def show() -> None:
         terminal().print(shown(f"{type(model).__name__} of {len(encoding.feature_names)} columns{text}"))
         for site, known in found.get("sites", {}).items():
             terminal().print(shown(f"  {site}: {', '.join(known)}"))
-        _print_terms(target)
+        if encoding.real:
+            terminal().print("  it names no effects, since columns are numbers; model low-degree does.")
+        else:
+            _print_terms(target)
 
     return found | {"targets": [target]}, show
 

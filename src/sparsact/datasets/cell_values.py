@@ -184,7 +184,7 @@ def _not_numbers(array: pa.Array, name: str, first_row: int, rows: Sequence[int]
 def logarithms(values: NDArray[np.float64], name: str, first_row: int) -> NDArray[np.float64]:
     """Natural logarithms of the numbers (m, 1) of a piece of a column."""
     if len(bad := np.flatnonzero(~(values[:, 0] > 0))):
-        why = "has no logarithm; leave log_target out, or correct the row."
+        why = "has no logarithm; set log_target to False (--no-log-target), or correct the row."
         raise UnreadableError(name, first_row, {int(row): f"{values[row, 0]:g} {why}" for row in bad})
     return np.asarray(np.log(values))
 

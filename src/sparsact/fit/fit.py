@@ -27,7 +27,7 @@ from sparsact.fit.fold_sums import MAX_BITS, MAX_HELD_OUT, FoldSums, as_numbers
 from sparsact.fit.forecast import forecast
 from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.leaks import leaks
-from sparsact.fit.logarithms import DECADES, gains_of_logarithms
+from sparsact.fit.logarithms import gains_of_logarithms, spans_decades
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import LOGARITHMS, LOGARITHMS_CHOSEN, check_targets, warnings, with_logarithms
 from sparsact.fit.reference import has_reference, letters_at
@@ -138,8 +138,10 @@ class FitSteps:
         asked = options.log_target is not None or options.encoding is not None or options.weighted
         if asked or self._is_classes or options.model != "auto" or options.given or options.asks_for_measurement:
             return False
-        wide = not self.on_logarithms and bool(np.all((sums.low > 0) & (sums.low * DECADES <= sums.high)))
-        return wide and all(gains_of_logarithms(self.table.encoding, sums))
+        if self.on_logarithms or not np.all(sums.low > 0):
+            return False
+        _, y, _ = sums.sample.rows()
+        return all(map(spans_decades, y.reshape(len(y), -1).T)) and all(gains_of_logarithms(self.table.encoding, sums))
 
     def _with_logarithms(self, sums: FoldSums) -> FitSteps:
         """The same steps with logarithms of the targets, and notes that say so."""

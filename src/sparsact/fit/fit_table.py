@@ -139,7 +139,8 @@ def fit_table(
     log_target : bool, optional
         Learn the natural logarithm of the targets, which must be positive; predictions are brought back, so that they
         are medians. Suits targets whose errors are relative, such as run times. By default where the kind of model is
-        chosen too, the targets span a factor of 100, and linear models of the logarithm make held-out rows more likely.
+        chosen too, no row has a weight, 96 % of the targets span a factor of 100, and linear models of the logarithm
+        make held-out rows more likely.
     test : path, sequence of paths, DataFrame or pyarrow.Table, optional
         A table of its own for a score, with an interval: no choice has seen it.
     encoding : Encoding, optional

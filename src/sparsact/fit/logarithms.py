@@ -17,7 +17,8 @@ LEAST_RATIO: Final = 10.0  # of the largest to the smallest target: of closer on
 MOST_ROWS: Final = 1_000  # whose linear models take a second at most
 ERRORS: Final = 2.0  # standard errors by which logarithms must be ahead
 PENALTIES: Final = tuple(10.0**power for power in range(-2, 5))
-DECADES: Final = 100.0  # largest over smallest target from where its size, not its errors, would decide about most rows
+DECADES: Final = 100.0  # large over small targets from where its size, not its errors, would decide about most rows
+OUTERMOST: Final = 50  # rows, one of which at each end may be an outlier
 EXACT: Final = 1e-9  # of the deviation: smaller errors are none
 
 
@@ -59,6 +60,12 @@ def gain_of_logarithm(X: NDArray[Any], y: NDArray[np.float64], folds: NDArray[np
     densities = -np.log(roots) - (errors / roots) ** 2 / 2
     gains = densities[:, 1] - both[:, 1] - densities[:, 0]
     return float(gains.mean()) if gains.mean() > ERRORS * gains.std() / sqrt(len(y)) else 0.0
+
+
+def spans_decades(y: NDArray[np.float64]) -> bool:
+    """Whether targets (m,) are positive and span a factor of 100, without the largest and the smallest 2 % of them."""
+    y, outer = np.sort(y), 1 + len(y) // OUTERMOST
+    return bool(len(y) > 2 * outer and y[0] > 0 and y[outer] * DECADES <= y[-1 - outer])
 
 
 def gains_of_logarithms(encoding: Encoding, sums: FoldSums) -> tuple[float, ...]:

@@ -122,11 +122,14 @@ def fitted_process(measured: Data, encoding: Encoding, random_state: int) -> tup
         pairs.append((rows.X, rows.y))
         reasons |= {batch.overall + place: why for place, why in rows.reasons.items()}
     X, y = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    rest = left_out(reasons, len(y) + len(reasons))
+    if not len(y):
+        raise ValueError(f"no measured row can be read ({rest or 'there is none'}).")
     if encoding.has_letters:
         model: Any = LettersRegressor(random_state=random_state).fit(encoding.letters(X), y)
     else:
         model = CubeGPRegressor(domain="cube", random_state=random_state).fit(X.astype(bool), y)
-    return process_of(model, encoding), left_out(reasons, len(y) + len(reasons))
+    return process_of(model, encoding), rest
 
 
 class Choice(NamedTuple):

@@ -100,7 +100,7 @@ def score_table(model: object, table: Table, name: str) -> ScoredTable:
     for batch in table.parts.batches([*encoding.source_columns, *encoding.target_names], table.batch_rows):
         with batch:
             X, y, unread = readable(encoding, batch, answers=True)
-        pairs.append((np.reshape(y, (len(X), -1)), learned.values(X)))
+        pairs.append((np.reshape(y, (len(X), len(encoding.targets))), learned.values(X)))
         reasons |= {batch.overall + place: why for place, why in unread.items()}
     if sum(len(y) for y, _ in pairs) + len(reasons) < 2:
         raise ValueError(f"{name} has fewer than 2 rows; scores need more.")

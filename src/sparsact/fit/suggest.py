@@ -246,6 +246,7 @@ class _Candidates(NamedTuple):
     table: pa.Table
     X: Bits
     places: NDArray[np.intp]
+    n_all: int
     left_out: str
 
 
@@ -265,7 +266,7 @@ def _rows_of(candidates: Data, encoding: Encoding) -> _Candidates:
         raise ValueError(f"no candidate can be read ({rest}).")
     places = np.delete(np.arange(n_rows), list(reasons))
     table = pa.Table.from_batches(batches)
-    return _Candidates(table.take(places) if reasons else table, np.concatenate(bits), places, rest)
+    return _Candidates(table.take(places) if reasons else table, np.concatenate(bits), places, n_rows, rest)
 
 
 def _checked_costs(costs: str | ArrayLike, rows: _Candidates | None) -> Array:
@@ -277,9 +278,9 @@ def _checked_costs(costs: str | ArrayLike, rows: _Candidates | None) -> Array:
         found = numbers(rows.table[name].combine_chunks(), name, 0)
     else:
         found = np.asarray(costs, dtype=np.float64)
-        found = found[rows.places] if found.ndim == 1 and len(found) > rows.places[-1] else found
+        found = found[rows.places] if found.shape == (rows.n_all,) else np.empty(0)
     if found.shape != (len(rows.X),) or not (np.isfinite(found) & (found > 0)).all():
-        raise ValueError(f"costs must be {len(rows.X)} finite numbers above 0, one for each candidate; correct them.")
+        raise ValueError(f"costs must be {rows.n_all} finite numbers above 0, one for each candidate; correct them.")
     return found
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Protocol
+from math import floor, log10
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from sparsact.learners import LatentRegressor, LettersRegressor
 from sparsact.learners.predictor import predictor
 
 Array = NDArray[np.float64]
+DIGITS: Final = 13
+MOST_DECIMALS: Final = 300  # powers of ten beyond are no floats
 
 
 def letters_and_numbers(encoding: Encoding, X: NDArray[Any]) -> NDArray[np.str_]:
@@ -23,10 +26,15 @@ def letters_and_numbers(encoding: Encoding, X: NDArray[Any]) -> NDArray[np.str_]
     if not numbers:
         return encoding.letters(X)
     bits = (np.delete(X, [place for place, _ in numbers], axis=1) < 0).astype(np.uint8)
-    # 12 digits, as scaling back rounds the last ones
-    texts = [[f"{value:.12g}" for value in X[:, place] * of.scale + of.centre] for place, of in numbers]
+    texts = [[f"{value:.12g}" for value in _unscaled(X[:, place], of)] for place, of in numbers]
     columns = np.array(texts).reshape(len(numbers), len(X)).T
     return np.concatenate([encoding.letters(bits), columns], axis=1) if encoding.sites else columns
+
+
+def _unscaled(values: NDArray[Any], column: Real) -> Array:
+    """Numbers of a column as the table has them: scaling rounds the 16th digit of the largest, so 13 are kept."""
+    decimals = DIGITS - floor(log10(abs(column.centre) + column.scale))
+    return np.asarray(np.round(values * column.scale + column.centre, min(decimals, MOST_DECIMALS)) + 0.0)  # no -0
 
 
 class FromTable(Protocol):

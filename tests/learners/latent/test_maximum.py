@@ -14,6 +14,7 @@ from sparsact.hypercube import characters
 from sparsact.learners.latent import fitting
 from sparsact.learners.latent.fitting import MeasuredRows, polynomial_fit
 from sparsact.learners.latent.latent_polynomial import LEAST_NOISE
+from sparsact.learners.latent.latents import _quadratic_forms
 from sparsact.learners.latent.links import LINKS
 from sparsact.learners.latent.targets import Targets
 from sparsact.learners.points import pack, unpack
@@ -304,3 +305,7 @@ def test_deviations_of_predictions_are_quadratic_forms(rare):
     _, deviations = model.predict_latent(bits, return_std=True)
     expected = latent.unit * np.sqrt((signs @ latent.covariance * signs).sum(axis=1))
     np.testing.assert_allclose(deviations, expected, rtol=1e-6)
+
+
+def test_no_rows_have_no_quadratic_forms():
+    assert _quadratic_forms(np.empty((0, 3)), np.eye(3)).shape == (0,)

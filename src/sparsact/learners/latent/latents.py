@@ -151,9 +151,9 @@ def _quadratic_forms(rows: Array, matrix: Array) -> Array:
 
     About the most frequent entry of each column, where few rows differ from it: (a + d)' M (a + d), d being sparse.
     """
-    usual = np.where(rows.mean(axis=0) < 0, -1.0, 1.0)
+    usual = np.where(rows.sum(axis=0) < 0, -1.0, 1.0)
     different = rows != usual
-    if different.mean() >= SPARSE:
+    if different.sum() >= SPARSE * different.size:
         return np.asarray(np.einsum("mp,mp->m", rows @ matrix, rows))
     d, by_usual = csr_array(np.where(different, rows - usual, 0.0)), matrix @ usual
     return np.asarray(usual @ by_usual + 2 * (d @ by_usual) + d.multiply(d @ matrix).sum(axis=1))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Final, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from sparsact.learners.gp.kernel import Array, Codes
+from sparsact.statistics.column_scales import exponents_of
 from sparsact.validation.arrays import is_pandas
 
 AMINO_ACIDS: Final = {
@@ -135,9 +137,11 @@ class Alphabet:
             raise ValueError(f"quantities name site {wrong.pop()}, and there are {len(found)}, counted from 0.")
         for site in quantities:
             try:
-                list(map(float, found[site]))
+                wrong_texts = [letter for letter in found[site] if not isfinite(float(letter))]
             except ValueError as error:
                 raise ValueError(f"site {site} is said to be a quantity: {error}; leave it out of them.") from None
+            if wrong_texts:
+                raise ValueError(f"site {site} is a quantity and holds {wrong_texts[0]!r}; leave such rows out.")
         every = set().union(*found)
         known = every <= KNOWN and len(every & set(AMINO_ACIDS)) >= FEWEST
         amino_acids = kind == "amino acids" or (kind == "auto" and known)
@@ -197,6 +201,7 @@ def _nearest(letters: set[str], known: Sequence[str], *, whole: bool) -> dict[st
 def features_of_quantity(letters: Sequence[str]) -> Array:
     """Features (q, 2) of numbers: standardized numbers and ranks, as 1, 2, 4, 8 may matter by their logarithms."""
     values = np.array([float(letter) for letter in letters])
+    values = np.ldexp(values, -int(exponents_of(values)))  # squares of any numbers are then numbers
     both = np.stack([values, rankdata(values)], axis=1)
     return np.asarray((both - both.mean(axis=0)) / np.maximum(both.std(axis=0), np.finfo(float).tiny))
 
