@@ -93,7 +93,7 @@ def ridge(X: Any, y: Array, new: Any, seed: int) -> Array:
 def mavenn(X: Any, y: Array, new: Any, seed: int) -> Array:
     """MAVE-NN, additive behind global epistasis with Student's noise; its curve of the latent is the prediction."""
     package, known = import_module("mavenn"), sorted(set(X.ravel()) | set(new.ravel()))
-    package.set_seed(seed)
+    import_module("keras").utils.set_random_seed(seed)
     model = package.Model(
         L=X.shape[1],
         alphabet=np.array(known),
