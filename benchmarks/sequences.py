@@ -6,7 +6,7 @@ them. Rows whose ``set`` is ``test`` are held out, else a fifth of the rows. Two
 Of tables of more than 32,000 rows, 8,000 are learned and at most 8,000 held out.
 
 Ridge regression on indicators of letters chooses its penalty by leave-one-out errors. LightGBM, perceptrons and the
-Gaussian process on Hamming distance are those of ``benchmarks.letters``. MAVE-NN, if it is installed, is additive
+Gaussian process on Hamming distance are as in ``benchmarks.letters``. MAVE-NN, if it is installed, is additive
 behind a curve of global epistasis, as in its tutorials. Bars: 1 - R2 at or below the best of them, and intervals of all
 effects. Seconds of processor time, on one thread.
 
@@ -93,7 +93,7 @@ def ridge(X: Any, y: Array, new: Any, seed: int) -> Array:
 def mavenn(X: Any, y: Array, new: Any, seed: int) -> Array:
     """MAVE-NN, additive behind global epistasis with Student's noise; its curve of the latent is the prediction."""
     package, known = import_module("mavenn"), sorted(set(X.ravel()) | set(new.ravel()))
-    package.set_seed(seed)
+    import_module("keras").utils.set_random_seed(seed)
     model = package.Model(
         L=X.shape[1],
         alphabet=np.array(known),

@@ -1,6 +1,7 @@
 """Intervals by held-out rows: effects that rest on few rows, widths that follow the predicted value."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ from commands import run
 import sparsact as sa
 from sparsact.datasets import Encoding
 from sparsact.datasets.table_summary import TableDesign
+from sparsact.fit.effects import Background
 from sparsact.fit.term import Term
 from sparsact.statistics.conformal import LocalErrors
 from sparsact.statistics.held_out_rows import CoefficientError, HeldOutRows
@@ -162,3 +164,55 @@ def test_rows_and_widths_are_saved_with_the_table(one_row):
     found = sa.predict_table(result, pa.table({name: data[:, i] for i, name in enumerate("abcdef")}))
     width = (found["y_high"].to_numpy() - found["y_low"].to_numpy()) / 2
     np.testing.assert_allclose(width, design.held_out.reach(0, found["y"].to_numpy(), 0.95))
+
+
+@pytest.fixture(scope="module")
+def of_letters():
+    """A polynomial of five sites of letters, at its most frequent letters."""
+    rng = np.random.default_rng(7)
+    X = rng.choice(list("AAACG"), (90, 5))
+    table = pa.table({"seq": list(map("".join, X)), "y": (X == "C").sum(axis=1) + rng.normal(size=90)})
+    return sa.fit_table(table, "y", model="low-degree", degree=1, wild_type="AAAAA", folds=3)
+
+
+def with_errors(result, errors):
+    """The reference of a fit whose held-out rows are its own, with other errors, and their letters (m, sites)."""
+    design = result.encoding.design
+    rows = replace(design.held_out, errors=errors)
+    encoding = replace(result.encoding, design=replace(design, rows=rows.to_text()))
+    return Background.of(result.model, encoding), encoding.codes(rows.bits)
+
+
+@pytest.mark.parametrize("changes", [((1, 1),), ((4, 2),), ((0, 1), (3, 2))])
+def test_the_distance_of_an_effect_is_a_sum_over_settings_of_its_sites(of_letters, changes):
+    """By a loop over all settings: a point that is a row is known, and one without rows has the error of all rows."""
+    errors = np.random.default_rng(8).normal(3.0, 1.0, (90, 1)) * np.arange(90)[:, None] / 45
+    background, codes = with_errors(of_letters, errors)
+    sites, n_cells, distance, variance = [site for site, _ in changes], 2 ** len(changes), 0.0, 0.0
+    for made in product((False, True), repeat=len(changes)):
+        point = background.codes.copy()
+        for (site, letter), change in zip(changes, made, strict=True):
+            point[site] = letter if change else point[site]
+        here = (codes[:, sites] == point[sites]).all(axis=1)
+        own = errors[here, 0]
+        if (codes == point).all(axis=1).any():
+            continue
+        if here.any():
+            distance += (-1) ** (len(changes) - sum(made)) * own.mean()
+            variance += (np.sum(own**2) + np.mean(errors**2)) / (len(own) + 1) / len(own)
+        else:
+            variance += max(1.0, n_cells / 90) * np.mean(errors**2)
+    expected = max(0.0, distance**2 - variance) ** 0.5
+    assert background.distance(changes, 0) == pytest.approx(expected)
+    own = background.deviations(*background.batch([changes]))[0, 0]
+    assert background.effect_deviations([changes], 0)[0] == pytest.approx(np.hypot(own, expected))
+
+
+def test_what_a_model_has_missed_of_a_letter_widens_its_effect_alone(of_letters):
+    """Errors of 9 in the rows with one letter, and of .1 in all: the distance is 9 but for its noise, others none."""
+    rows = of_letters.encoding.codes(of_letters.encoding.design.held_out.bits)
+    noise = 0.1 * np.random.default_rng(9).normal(size=(90, 1))
+    background, _ = with_errors(of_letters, noise + 9.0 * (rows[:, [2]] == 1))
+    assert background.distance(((2, 1),), 0) == pytest.approx(9.0, rel=0.1)
+    assert background.distance(((2, 2),), 0) < 0.5
+    assert background.distance(((2, 1),), 1) == 0.0  # a target without errors

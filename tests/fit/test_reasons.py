@@ -20,12 +20,12 @@ def scored(*errors):
     return HeldOutScores(Y, Y + signs * np.array(errors)[FOLDS, None], FOLDS)
 
 
-def chosen(asked="auto", **errors):
+def chosen(asked="auto", interpolates=False, **errors):
     """The choice among kinds with errors by fold, the first that of degree 1."""
     found = {kind.replace("_", "-"): Fit(None, scored(*each)) for kind, each in errors.items()}
     linear = found["low-degree"].held_out
     candidate = CVCandidate(1, 0.0, linear.mean_r2, linear.rmse()[0], (FoldScores(linear.mean_r2.folds),))
-    return select_model(Selected(1, 0.0, (candidate,)), found, "", asked)
+    return select_model(Selected(1, 0.0, (candidate,), interpolates), found, "", asked)
 
 
 def test_the_best_is_called_the_best():
@@ -51,6 +51,15 @@ def test_factors_that_decide_are_told():
     choices = chosen(low_degree=SPREAD, gp=np.sqrt(0.97) * SPREAD)
     assert choices.kind == "low-degree"
     assert "within a standard error of the best, where errors of a Gaussian process count 1.1 times" in choices.reason
+
+
+def test_a_polynomial_that_interpolates_has_no_intervals():
+    """Of equals it is taken last; where it is the best for certain, it is taken."""
+    assert chosen(low_degree=SPREAD, letters=SPREAD).kind == "low-degree"
+    assert chosen(interpolates=True, low_degree=0.99 * SPREAD[::-1], letters=SPREAD).kind == "letters"
+    ahead = chosen(interpolates=True, low_degree=0.5 * SPREAD, letters=SPREAD)
+    assert ahead.kind == "low-degree"
+    assert "and none with intervals of its effects is as good" in ahead.reason
 
 
 def test_of_equals_the_one_with_intervals_is_chosen():

@@ -73,7 +73,9 @@ def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked
     safer = "ensemble" if "ensemble" in fits else "gp"
     if safer in fits and len(fits[safer].held_out.folds) < FEW_ROWS:  # of few rows, held-out errors say little
         counts[safer] = max(0.1, counts[safer] - DOUBTED / len(fits[safer].held_out.folds))
-    kinds = sorted(found, key=lambda kind: known[kind].rank or 0)
+    without = {kind for kind in found if not known[kind].has_intervals}
+    without |= {"low-degree"} & found.keys() if selected.interpolates else set()
+    kinds = sorted(found, key=lambda kind: (kind in without, known[kind].rank or 0))
     errors = np.array([_errors(found[kind]) for kind in kinds])
     counted = np.array([counts[kind] for kind in kinds])[:, None] * errors
     of_penalties = [_errors(candidate) for candidate in selected.candidates] if one_function else [np.ones(1)]
@@ -92,7 +94,7 @@ def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked
             if simplest(errors, rounding) != place:  # the factors have decided
                 pairs = [f"{known[each].name} count {counts[each]:.3g}" for each in (kind, rival) if counts[each] != 1]
                 rule += f", where errors of {' and errors of '.join(pairs)} times"
-        rule += "" if known[kind].has_intervals else ", and none with intervals of its effects is as good"
+        rule += "" if kind not in without else ", and none with intervals of its effects is as good"
         reason = f"{rule}: {compared}, on the same {len(linear.r2.folds)} folds{f'; {reason}' * bool(reason)}"
     models = (replace(winner, chosen=True), *found.values(), *others)
     return Choices(reason, models, selected.candidates, kind, known[kind].terms_of)

@@ -102,11 +102,16 @@ def best_penalty(candidates: Iterable[CVCandidate], degree: int) -> CVCandidate:
 
 @dataclass(frozen=True)
 class Selected:
-    """The best degree and penalty of a polynomial, and every candidate with its scores."""
+    """The best degree and penalty of a polynomial, and every candidate with its scores.
+
+    It ``interpolates`` if nothing is penalized and the products are as many as the rows: no noise is left by which
+    effects could have intervals.
+    """
 
     degree: int
     alpha: float
     candidates: tuple[CVCandidate, ...]
+    interpolates: bool = False
 
     def of_degree(self, degree: int) -> CVCandidate:
         """The best penalty of a degree."""

@@ -7,7 +7,13 @@ from scipy.stats import multivariate_normal
 from sparsact.learners.gp.posterior import Posterior
 from sparsact.learners.letters.alphabet import AMINO_ACIDS, features_of
 from sparsact.learners.letters.kernel import LetterKernel, prior
-from sparsact.learners.letters.process import dual_coefficients, log_likelihood_gradient, on_grid, system_of
+from sparsact.learners.letters.process import (
+    dual_coefficients,
+    log_likelihood_gradient,
+    most_probable,
+    on_grid,
+    system_of,
+)
 
 SIZES = (5, 4, 7)
 
@@ -91,6 +97,19 @@ def test_grids_are_taken_where_they_are_less_work():
     assert not on_grid(np.tile(rows[:1_201], 3))  # 1,331**3 cells
 
 
+def test_sites_of_one_letter_change_nothing_on_a_grid():
+    """However many: NumPy's arrays have 64 axes at most."""
+    kernel, codes, y, weights = drawn(5)
+    wide = LetterKernel.start([*kernel.features, *[np.zeros((1, 0))] * 70])
+    narrow = LetterKernel.start(kernel.features)
+    kept = np.ones((1, len(y)), dtype=bool)
+    found = []
+    for each, rows in ((narrow, codes), (wide, np.pad(codes, [(0, 0), (0, 70)]))):
+        system = system_of(each, rows, weights, grid=True)
+        found.append(Posterior(system, dual_coefficients(system, y, kept)[0]).values(rows[::-1]))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
 def test_features():
     letters = "".join(AMINO_ACIDS)
     found = features_of(letters + "*", amino_acids=True)
@@ -110,3 +129,24 @@ def test_the_prior_has_a_place_for_every_parameter():
     means, precisions = prior(features)
     assert means.shape == precisions.shape == (2 + (2 + 2 + 8) + 2,)
     assert LetterKernel.start(features).site_kernels[1].kernel.shape == (3, 3)
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 40, 200])
+def test_rows_correlate_at_the_start_however_many_sites_they_differ_at(n):
+    """At every site they keep the share s: (1 - 2/n)**n, which rises with n, or 1/2**n up to four; never below 1/16."""
+    features = [np.eye(3)] * n
+    kernel = LetterKernel.start(features, n)
+    shares = np.array([site.shared for site in kernel.site_kernels])
+    np.testing.assert_allclose(1 - shares, 2 / max(n, 4))
+    apart = kernel.covariance(np.zeros((1, n), dtype=np.intp), np.ones((1, n), dtype=np.intp)) / kernel.variance
+    assert 1 / 16 <= shares.prod() <= apart[0, 0] < 1
+
+
+def test_the_search_starts_from_how_many_sites_two_rows_differ_at():
+    """In the mean over all pairs of rows, counted here two rows at a time."""
+    rng = np.random.default_rng(6)
+    codes = rng.integers(0, 2, (23, 31)) * rng.integers(0, 4, (23, 31))
+    apart = np.mean([np.count_nonzero(one != other) for one in codes for other in codes])
+    assert apart > 5
+    kernel = most_probable([np.eye(4)] * 31, codes, rng.normal(size=23), np.ones(23), rng, steps=0)
+    np.testing.assert_allclose([1 - site.shared for site in kernel.site_kernels], 2 / apart)

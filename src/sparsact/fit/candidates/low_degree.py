@@ -81,8 +81,9 @@ def select_polynomial(search: LowDegreeRegressorCV, options: FitOptions) -> Sele
         candidates.append(CVCandidate(int(d), float(a), mean_scores(targets), _by_fold(np.sqrt(mse)), targets))
     selected = Selected(search.degree_, search.alpha_, tuple(candidates))
     if isinstance(options.degree, int):
-        return replace(selected, degree=options.degree, alpha=selected.of_degree(options.degree).alpha)
-    return selected
+        selected = replace(selected, degree=options.degree, alpha=selected.of_degree(options.degree).alpha)
+    n_products = n_subsets(search.n_features_in_, selected.degree, 1)
+    return replace(selected, interpolates=not selected.alpha and n_products >= search.n_samples_seen_)
 
 
 def _by_fold(scores: NDArray[np.float64]) -> FoldScores:

@@ -86,7 +86,7 @@ class LetterKernel:
         """Where the search begins: the means of the prior, with noise of this logarithm, which is less.
 
         Where rows differ at ``n_apart`` sites, more than four, the share s of each is larger, so that rows correlate as
-        with four: else those of many sites would not, and nothing could be learned from one about another.
+        with four: else rows of many sites would not, and nothing could be learned from one about another.
         """
         theta = prior(features)[0]
         theta[1] = noise

@@ -53,7 +53,8 @@ class GridSystem(System):
     def cells_of(self, codes: Codes) -> Codes:
         """Numbers (m',) of the cells of points (m', n); -1 where one has a level that no point of the system has."""
         places = [of_site[levels] for of_site, levels in zip(self.places, codes.T, strict=True)]
-        found = np.ravel_multi_index([np.maximum(one, 0) for one in places], tuple(map(len, self.factors)))
+        strides = np.cumprod([1, *map(len, self.factors[:0:-1])])[::-1]  # NumPy's own arrays have 64 axes at most
+        found = strides @ np.maximum(places, 0)
         return np.where(np.min(places, axis=0) < 0, -1, found)
 
     def products(self, alpha: Table) -> Table:
