@@ -56,11 +56,11 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 73_314,
+    "src/sparsact": 74_738,
     "papers/src": 17_045,
-    "benchmarks": 7_859,
+    "benchmarks": 8_510,
 }
-IMPORTS = 0.1213
+IMPORTS = 0.1215
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.
 PHRASES = r"\b(those of|of which|so many|asks for)\b"
 PHRASES_LEFT = 20

@@ -41,7 +41,7 @@ from sparsact.passes.resumable import Checkpoint
 from sparsact.statistics.held_out_rows import HeldOutRows
 from sparsact.statistics.row_sample import RowSample
 
-MOST_LETTER_BITS: Final = 1 << 26  # of held-out rows of letters, 8 MB before they are compressed
+MOST_LETTER_BITS: Final = 1 << 26  # of held-out rows of letters, eight to a byte of the file before they are compressed
 
 
 Array = NDArray[np.float64]

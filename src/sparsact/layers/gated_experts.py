@@ -18,7 +18,7 @@ from sparsact.routing.operators import is_watched
 
 Segment = tuple[int, int, int]
 """Expert, and where its rows begin and end."""
-NUMBERS_AT_ONCE: Final = 2**18  # of pre-activations: 1 MiB, as much as fits into the second cache
+NUMBERS_AT_ONCE: Final = 2**18  # of pre-activations: float32 of them fit into a second cache
 Composed = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 

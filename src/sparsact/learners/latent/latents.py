@@ -162,14 +162,14 @@ def _quadratic_forms(rows: Array, matrix: Array) -> Array:
 Latent = PolynomialLatent | ProcessLatent | Traits
 
 
-class Measurement(Protocol):
+class LatentMeasurement(Protocol):
     """From latents to targets."""
 
     def expected(self, mean: Array, spread: Array, /) -> Array:
         """Expected targets of latents as :meth:`PolynomialLatent.given_curve` describes them."""
 
 
-M = TypeVar("M", bound=Measurement, covariant=True)
+M = TypeVar("M", bound=LatentMeasurement, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ LEAST_ROWS: Final = 2  # of a leaf: tables of options have little noise
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedTrees:
+class LetterTrees:
     """The mean of several sums of trees, which are the targets of one ensemble."""
 
     features: tuple[Array, ...]
@@ -43,7 +43,7 @@ def fitted_boosted(
     rng: np.random.Generator,
     *,
     leaves: int,
-) -> tuple[tuple[BoostedTrees], Array]:
+) -> tuple[tuple[LetterTrees], Array]:
     """Trees of standardized targets without each fold, and values (m,) of each row by the trees without its own.
 
     The rounds are those that predict the fold best, of 1,500 at most.
@@ -57,4 +57,4 @@ def fitted_boosted(
         model = sklearn(settings, MOST_ROUNDS, rows, held_out, seed)
         left_out[inside] = model.predict(X[inside])
         found.append((model.base, model.trees))
-    return (BoostedTrees(tuple(features), TreeEnsemble.joined(found)),), left_out
+    return (LetterTrees(tuple(features), TreeEnsemble.joined(found)),), left_out

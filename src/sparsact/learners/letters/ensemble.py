@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.letters.boosted import BoostedTrees, fitted_boosted
+from sparsact.learners.letters.boosted import LetterTrees, fitted_boosted
 from sparsact.learners.letters.perceptrons import Perceptrons, fitted_perceptrons
 from sparsact.learners.letters.process import processes_by_fold
 from sparsact.learners.stacking import stacking_weights
@@ -28,7 +28,7 @@ DRAWS: Final = 10  # of rows, with replacement: their mean is smoother than one 
 FOLDS_OF_MANY: Final = 3  # of processes: a third of many rows is no loss
 
 Warp = Callable[[Array], Array]
-Model = Posterior | Perceptrons | BoostedTrees
+Model = Posterior | Perceptrons | LetterTrees
 
 
 def as_given(y: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsact.learners.gp.kernel import Array, Codes
 from sparsact.learners.gp.posterior import Posterior
-from sparsact.learners.letters.boosted import BoostedTrees, columns_of
+from sparsact.learners.letters.boosted import LetterTrees, columns_of
 from sparsact.learners.letters.ensemble import (
     MEMBERS,
     MEMBERS_OF_QUANTITIES,
@@ -55,7 +55,7 @@ def ensemble_arrays(ensemble: LetterEnsemble) -> Arrays:
         processes = [model for model in score.models if isinstance(model, Posterior)]
         networks = [model for model in score.models if isinstance(model, Perceptrons)]
         for model in score.models:
-            own |= schema.add_prefix("trees", model.trees.arrays()) if isinstance(model, BoostedTrees) else {}
+            own |= schema.add_prefix("trees", model.trees.arrays()) if isinstance(model, LetterTrees) else {}
         for model in networks:
             own |= dict(zip(_LAYERS, model.weights, strict=True))
         if processes:
@@ -129,4 +129,4 @@ def _read_trees(features: Sequence[Array], arrays: Arrays) -> Sequence[Model]:
     own = schema.strip_prefix("trees", arrays)
     if "base" not in own or not own["base"].size:
         raise ValueError("no trees")
-    return (BoostedTrees(tuple(features), TreeEnsemble.from_arrays(own, n_columns, own["base"].size)),)
+    return (LetterTrees(tuple(features), TreeEnsemble.from_arrays(own, n_columns, own["base"].size)),)
