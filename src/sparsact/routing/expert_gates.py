@@ -108,9 +108,7 @@ class InputChoice(ExpertGate):
     def capacity(self, n_inputs: float | Array, *, training: bool) -> Any:
         """ceil(factor * k * n_inputs / E), or None for no limit."""
         factor = self.capacity_factor if training else self.eval_capacity_factor
-        if factor is None:
-            return None
-        return rounded_up(factor * self.max_active(1) * n_inputs / self.n_experts)
+        return None if factor is None else rounded_up(factor * self.max_active(1) * n_inputs / self.n_experts)
 
     def select(self, x: Array, state: State, *, training: bool = False) -> Selection:
         """The chosen experts of each row with their weights; the gate's logits stay with them."""
