@@ -200,8 +200,8 @@ def test_columns_of_categories_and_mutations_are_sites_too(table, kind):
             "no column has three values; choose model auto",
         ),
         (
-            {"a": list("XYZW") * 10, "b": np.arange(40) / 7, "y": range(40)},
-            "columns of numbers, or no column has three",
+            {"a": list("XYZW") * 20, "b": np.arange(80) / 7, "y": range(80)},
+            "'b' has more than 64 different numbers; choose model auto",
         ),
         ({"a": list("XYZW") * 10, "y": ["yes", "no"] * 20}, "needs numbers to predict .* the target is classes"),
         ({"a": list("XYZW") * 10, "y": range(40), "z": range(40)}, "takes one target, and 2 are named"),
