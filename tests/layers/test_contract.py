@@ -147,8 +147,10 @@ def test_compiled_without_a_break(name):
     assert torch.equal(selection.indices, layer.route(x).indices)
     variables = [x, *layer.parameters()]
     pairs = (torch.autograd.grad(one.square().sum(), variables, materialize_grads=True) for one in (y, expected))
-    for found, wanted in zip(*pairs, strict=True):
-        torch.testing.assert_close(found, wanted)
+    for found, wanted in zip(
+        *pairs, strict=True
+    ):  # sums of float32 in another order: experts are then not one function
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5 * float(wanted.abs().max()))
 
 
 @grid(name=list(LAYERS))

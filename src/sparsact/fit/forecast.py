@@ -58,6 +58,6 @@ def forecast(facts: Facts) -> str:
     least, most = (float(f"{limit:.1g}") for limit in (expected / spread, expected * spread / 60))
     longer = ", more with a table as large as this" if facts.n_rows > SAMPLED_ROWS and not facts.of_letters else ""
     return (
-        f"Comparing all kinds of model on {facts.n_rows:,} rows takes {least:g} seconds to {most:g} minutes{longer}; "
-        "model low-degree alone takes seconds."
+        f"Comparing all kinds of model on {facts.n_rows:,} rows takes {least:g} seconds to {most:g} minute"
+        f"{'' if most == 1 else 's'}{longer}; model low-degree alone takes seconds."
     )
