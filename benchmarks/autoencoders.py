@@ -23,7 +23,7 @@ import torch
 from safetensors.torch import save_file
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from benchmarks.figures import Check, Figure
 from benchmarks.harness import interleaved

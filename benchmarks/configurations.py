@@ -78,7 +78,7 @@ def measured_table(path: Path) -> pa.Table:
 
 
 def ours(learned: pa.Table, new: pa.Table) -> Array:
-    """The default fit of the table, which is told nothing else."""
+    """The default fit of the table, without other options."""
     result = fit_table(learned, learned.column_names[-1], explain=False)
     return np.asarray(result.predict(new.drop_columns(learned.column_names[-1])))
 

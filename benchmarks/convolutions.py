@@ -17,7 +17,7 @@ from typing import Final
 import torch
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from benchmarks.figures import Check, Figure
 from benchmarks.program import option, program

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from benchmarks.figures import Figure
 from benchmarks.harness import interleaved

@@ -19,7 +19,7 @@ from typing import Final
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from benchmarks.figures import Figure
 from benchmarks.program import option, program

@@ -36,7 +36,7 @@ import numpy as np
 import torch
 from scipy.stats import norm
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from benchmarks.figures import Figure
 from benchmarks.harness import interleaved

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from benchmarks.figures import Check, Figure, unjudged
 from benchmarks.harness import interleaved

@@ -27,7 +27,7 @@ from typing import Final
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from benchmarks.figures import Figure
 from benchmarks.gather import array

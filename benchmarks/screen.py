@@ -30,7 +30,7 @@ from typing import Final
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from benchmarks.figures import Check, Figure
 from benchmarks.gather import array

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 from hostile_numbers import KINDS, LARGEST, TINY, hostile  # noqa: E402
-from torch.nn import functional as F  # noqa: E402, N812
+from torch.nn import functional as F  # noqa: E402
 
 from sparsact import kernels  # noqa: E402
 from sparsact.inference.certified_top_k import BoundedOutputs, CertifiedTopK  # noqa: E402

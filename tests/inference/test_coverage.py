@@ -8,7 +8,7 @@ import pickle
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 import sparsact as sa
 from sparsact.inference import find_blocks

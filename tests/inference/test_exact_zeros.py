@@ -9,7 +9,7 @@ import torch
 from inference.exact_zeros import check_densities
 from stacked_experts import IDS, mixtral, nemotron_h, olmoe
 from torch import nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 import sparsact as sa
 from sparsact.inference import Block, find_blocks, load_plan, measure, plan_of, save_plan, sparsify

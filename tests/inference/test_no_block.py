@@ -9,7 +9,7 @@ import pytest
 import torch
 from inference.zoo import Attention, Written, X
 from torch import nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.inference import find_blocks
 

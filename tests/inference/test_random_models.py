@@ -10,7 +10,7 @@ import pytest
 import torch
 from grids import few_of
 from torch import nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 import sparsact as sa
 

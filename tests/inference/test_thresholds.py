@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.inference.activation import probe_grid, zero_below
 

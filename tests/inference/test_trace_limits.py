@@ -10,7 +10,7 @@ import torch
 from inference.row_cases import D, Gated, S, check_equal
 from inference.zoo import Written
 from torch import nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 import sparsact as sa
 from sparsact.inference import find_blocks

@@ -9,7 +9,7 @@ import pytest
 import torch
 from sparse_models import plain, rows
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.inference.apply import Replacement, applied
 from sparsact.inference.selectors import ActiveInputs, Everything

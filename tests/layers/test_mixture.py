@@ -9,7 +9,7 @@ import pytest
 import torch
 from expert_layers import ACTIVATIONS, NAMES, experts, hidden, inputs, layer, n, o, seeded
 from grids import few_of, grid
-from torch.nn import functional as F  # noqa: N812
+from torch.nn import functional as F
 
 from sparsact import routing
 from sparsact.layers import MixtureOfExperts, routing_losses, update_biases

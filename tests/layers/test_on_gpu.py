@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from grids import few_of
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.layers import (
     BlockSparseFeedForward,

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 import torch
 from grids import grid
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact import kernels
 from sparsact.layers import expert_outputs, gather, segments

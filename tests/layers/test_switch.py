@@ -4,7 +4,7 @@ import pytest
 import torch
 from gates import DroppingGate
 from grids import grid
-from torch.nn import functional as F  # noqa: N812
+from torch.nn import functional as F
 
 from sparsact.layers import SparselyActivatedLayer, SwitchLayer
 from sparsact.routing import HyperplaneLSH, RandomHash, RoutingStatistics, Switch, TopK

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F  # noqa: N812
+from torch.nn import functional as F
 
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.find_blocks import find_blocks

@@ -25,7 +25,8 @@ from sparsact.fit.options import OPTION_NAMES, OPTIONS
         "floor, a ceiling or a curve; 'lsh': local polynomials in the buckets of hash tables; 'network': a ReLU "
         "network in which each row switches on few units; 'ensemble': a weighted mean of models of bits and of "
         "boosted trees; 'auto': whichever does best on held-out rows (polynomials of few terms, Gaussian "
-        "processes for up to 64 bits, ensembles for up to 20, models of letters for sites of more than two, "
+        "processes for up to 64 bits, ensembles for up to 20, models of letters for sites of more than two "
+        "and numbers of few values, "
         "measurement models where rows are pinned at the lowest or highest target, its logarithm fits better, "
         "sites are more than 20, or --link or --censor select one, hash tables for numbers only, networks for "
         "1,000 to 100,000 rows, after a quick look).",

@@ -68,7 +68,7 @@ def with_help(**own: str | ParameterInfo) -> Callable[[Command], Command]:
             if isinstance(info, str):
                 info = Option(f"--{one.name.replace('_', '-')}", help=info)
             parameters.append(one if info is None else one.replace(annotation=Annotated[one.annotation, info]))
-        command.__signature__ = plain.replace(parameters=parameters)  # type: ignore[attr-defined] # typer reads it
+        command.__dict__["__signature__"] = plain.replace(parameters=parameters)  # which typer reads
         return command
 
     return decorated

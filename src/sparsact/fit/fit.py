@@ -72,12 +72,11 @@ class FitSteps:
         run, reason = self._fits(sums, selected)
         choices = select_model(selected, run.fits, reason, self.options.model)
         with self.stages.stage("summing up"):
-            found = self._summed_up(run, choices)
-        resources = Resources(tuple(self.stages.seconds.items()), peak_memory())
-        return replace(found, table=name, resources=resources, call=call)
+            found = self._summed_up(run, choices, name, call)
+        return replace(found, resources=Resources(tuple(self.stages.seconds.items()), peak_memory()))
 
-    def _summed_up(self, run: FitRun, choices: Choices) -> FitResult:
-        """The result, but for its name, its call and what it took."""
+    def _summed_up(self, run: FitRun, choices: Choices, name: str, call: str) -> FitResult:
+        """The result, without what it took."""
         kind, sums = candidates()[choices.kind], run.sums
         encoding, fit = self._with_notes(run, choices), kind.finished(run.fits[choices.kind], run)
         shown, predicted = _shown(sums, fit)
@@ -95,7 +94,7 @@ class FitSteps:
         model.table_encoding_ = encoding.to_json()
         return FitResult(
             model=model,
-            table="",
+            table=name,
             n_rows=sums.n_rows,
             encoding=encoding,
             task="classification" if self._is_classes else "regression",
@@ -104,7 +103,7 @@ class FitSteps:
             targets=targets,
             resources=Resources((), 0),
             versions=versions(),
-            call="",
+            call=call,
             confusion=confusion(sums.sample.rows()[1][shown], predicted, encoding),
             details=details,
         )
@@ -146,8 +145,9 @@ class FitSteps:
     def _with_logarithms(self, sums: FoldSums) -> FitSteps:
         """The same steps with logarithms of the targets, and notes that say so."""
         encoding, ratios = self.table.encoding, np.atleast_1d(sums.high / sums.low)
-        told = [LOGARITHMS_CHOSEN.format(name=of, ratio=x) for of, x in zip(encoding.target_names, ratios, strict=True)]
-        encoding = replace(with_logarithms(encoding), notes=(LOGARITHMS, *told, *encoding.notes))
+        names = zip(encoding.target_names, ratios, strict=True)
+        added = [LOGARITHMS_CHOSEN.format(name=name, ratio=ratio) for name, ratio in names]
+        encoding = replace(with_logarithms(encoding), notes=(LOGARITHMS, *added, *encoding.notes))
         return replace(self, table=replace(self.table, encoding=encoding), on_logarithms=True)
 
     @property

@@ -18,7 +18,7 @@ MOST_ROWS: Final = 1_000  # whose linear models take a second at most
 ERRORS: Final = 2.0  # standard errors by which logarithms must be ahead
 PENALTIES: Final = tuple(10.0**power for power in range(-2, 5))
 DECADES: Final = 100.0  # large over small targets from where its size, not its errors, would decide about most rows
-OUTERMOST: Final = 50  # rows, one of which at each end may be an outlier
+OUTERMOST: Final = 50  # one row in this many, at each end, may be an outlier
 EXACT: Final = 1e-9  # of the deviation: smaller errors are none
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, overload
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.inference.apply import Replacement
 from sparsact.inference.certified_screen import NARROW

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.inference.certified_screen import NARROW, Screen
 from sparsact.inference.compiled import is_being_traced

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary, ref
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 from torch.nn.modules.conv import _ConvNd
 
 from sparsact.inference.batches import numbers_and_nonzero, tensors_in

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 from torch.nn.modules import module as global_hooks
 
 from sparsact.inference.block import Activation

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.inference.certified_screen import NARROW
 from sparsact.inference.compiled import compiled_forward, handle_of, is_being_traced

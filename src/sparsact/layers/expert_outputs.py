@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact import routing
 from sparsact.layers.gated_experts import gated_experts

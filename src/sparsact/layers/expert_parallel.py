@@ -179,15 +179,14 @@ class Exchange:
 
     def _outputs(self, layer: MixtureOfExperts, rows: Tensor, experts: Tensor) -> Tensor:
         """Outputs (p, d_out) of the experts (p, 1) that lie here."""
-        up, up_bias, down, down_bias = (self._local(getattr(layer, name)) for name in SHARDED)
+        up, down = self._local(layer.up_weight), self._local(layer.down_weight)
+        up_bias, down_bias = (None if one is None else self._local(one) for one in (layer.up_bias, layer.down_bias))
         ones = torch.ones_like(experts, dtype=rows.dtype)
-        y = experts_of(rows, experts, ones, up, down, layer._activated, up_bias)  # type: ignore[arg-type] # no None
+        y = experts_of(rows, experts, ones, up, down, layer._activated, up_bias)
         return y if down_bias is None else y + gather_sum(ones, down_bias.to(rows.dtype), experts)
 
-    def _local(self, parameter: Any) -> Tensor | None:
+    def _local(self, parameter: Any) -> Tensor:
         """Part of this process, whose gradient is one of a mean over processes."""
-        if parameter is None:
-            return None
         part: Tensor = parameter.to_local()
         if part.requires_grad:
             part.register_hook(lambda gradient: gradient / self.mesh.size())  # type: ignore[no-untyped-call] # torch's

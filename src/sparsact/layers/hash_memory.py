@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.layers.memory import Memory, of_tokens
 from sparsact.layers.routed_layer import Flops, Routing, as_computed, fill_uniform
@@ -102,7 +102,7 @@ class HashMemory(Memory):
         self.in_features = checked_size(d_model, "`d_model`")
         self.sparse = bool(sparse)
         made: dict[str, Any] = {"dtype": dtype, "device": device}
-        self._router = NGramHash(n_slots, ngram, n_hashes, random_state)  # type: ignore[arg-type] # as a tuple
+        self._router = NGramHash(n_slots, ngram, n_hashes, random_state)
         self.routing = Routing(self._router, self._router.ngram[-1], generator=generator, **made)
         self.values = nn.Parameter(torch.zeros(sum(self._router.sizes), d_model, **made))
         self.key_weight = nn.Parameter(torch.empty(d_model, d_model, **made)) if gate else None

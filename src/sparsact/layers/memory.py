@@ -1,4 +1,4 @@
-"""What memories share: a large table, of which an input reads the rows that a router names."""
+"""What memories share: an input reads those rows of a large table that a router names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.layers.gather import gather_sum
 from sparsact.layers.routed_layer import RoutedLayer

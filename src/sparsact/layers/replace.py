@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.layers.expert_outputs import experts_of, gated
 from sparsact.layers.routed_layer import Activation, as_computed, is_recomputing

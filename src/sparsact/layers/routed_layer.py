@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.routing.array_functions import gpu_kernels, is_transformed
 from sparsact.routing.operators import of_two_matrices

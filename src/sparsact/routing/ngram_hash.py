@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
@@ -76,7 +77,7 @@ class NGramHash(Router):
 
     name: ClassVar[str] = "ngram_hash"
     n_slots: int
-    ngram: tuple[int, ...] = (2, 3)
+    ngram: Sequence[int] = (2, 3)
     n_hashes: int = 2
     random_state: int = 0
 

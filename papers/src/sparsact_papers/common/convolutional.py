@@ -82,7 +82,7 @@ def trained(
 ) -> Iterator[Epoch]:
     """Train by Adam on cross-entropy; the order of the images in each epoch is that of the seed."""
     import torch
-    from torch.nn import functional as F  # noqa: N812 # as torch writes it
+    from torch.nn import functional as F
 
     from sparsact_papers.training.graphs import CapturedStep, float32_convolutions
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.inference.batches import Batch, batches, call, evaluating, observed
 from sparsact.inference.block import Block

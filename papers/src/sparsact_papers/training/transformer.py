@@ -8,7 +8,7 @@ from typing import Final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn import functional as F
 
 from sparsact.inference.block import Activation, Block
 from sparsact.layers.routed_layer import activation_of

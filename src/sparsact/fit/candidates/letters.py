@@ -24,7 +24,7 @@ from sparsact.learners.low_degree.estimator import LowDegree
 
 LARGEST_GRID: Final = 1 << 18  # combinations at which a function is evaluated: four sites of 20 letters
 AT_ONCE: Final = 1 << 15
-ROWS_OF_LOOK: Final = 4_000
+ROWS_OF_LOOK: Final = 4_000  # a minute and a half of processor time with 55 sites, where the sample takes many
 MOST_PARTS: Final = 20_000  # products of a polynomial, and pairs of sites
 MOST_ROWS: Final = 5_000  # of tables with numbers: as many as a process is fitted to, beyond which trees win by far
 
@@ -96,11 +96,11 @@ def _of_many_numbers(run: FitRun) -> str:
 
 @dataclass(frozen=True)
 class LettersCandidate(CandidateKind):
-    """Sites with letters, and numbers of few values, such as those of options."""
+    """Sites with letters, and numbers of few values, such as options."""
 
     kind, name, rank = "letters", "a model of letters", 5
     rows_of_look: int = ROWS_OF_LOOK
-    terms_of = "The terms are those of the best polynomial: with columns of numbers the model itself names none."
+    terms_of = "The terms belong to the best polynomial: with columns of numbers the model itself names none."
 
     def refusal(self, facts: Facts) -> str:
         """Classes, columns of bits alone, and groups are refused."""

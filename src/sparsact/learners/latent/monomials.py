@@ -13,7 +13,7 @@ from sparsact.hypercube import Subset
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.points import Points, unpack
 
-SPARSE: Final = 1 / 16  # share of unequal entries, up to which sparse products are quicker than those of dense matrices
+SPARSE: Final = 1 / 16  # share of unequal entries, up to which sparse products are quicker than dense ones
 
 
 @dataclass(frozen=True, eq=False)

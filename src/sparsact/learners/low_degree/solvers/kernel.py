@@ -157,9 +157,8 @@ class DualSystem(NamedTuple):
         if fit_intercept:
             gram += share @ row_mean - row_mean[:, None] - row_mean
         gram *= np.outer(root, root)
-        if (
-            fit_intercept
-        ):  # the centred matrix sends `root` to 0, the right-hand side is orthogonal to it: fill the hole
+        if fit_intercept:
+            # The centred matrix sends `root` to 0, and the right-hand side is orthogonal to it: fill the hole.
             hole = max(kernel[0], 1.0) * weights.sum() / len(gram)
             gram += hole * np.outer(root, root) / weights.sum()
             filled = hole / (hole + alpha)
