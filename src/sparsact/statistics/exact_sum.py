@@ -171,11 +171,11 @@ class ExactSum:
         self._bound, self._canonical = _RADIX, True
 
     def _carry(self) -> None:
-        place = 0
+        place, carried = 0, np.empty(self.shape, dtype=np.int64)
         while place < len(self.limbs) - 1 or (len(self.limbs) and _outside(self.limbs[-1])):
             if place == len(self.limbs) - 1:
                 self.limbs = np.concatenate([self.limbs, np.zeros((1, *self.shape), dtype=np.int64)])
-            self.limbs[place + 1] += self.limbs[place] >> LIMB_BITS
+            self.limbs[place + 1] += np.right_shift(self.limbs[place], LIMB_BITS, out=carried)
             self.limbs[place] &= _RADIX - 1
             place += 1
 
@@ -248,12 +248,18 @@ class ExactSum:
         """The exact unnormalised transform over the last axis, of length 2**n, n <= 30; all of it or some places."""
         self.normalize()
         size = self.limbs.shape[-1]
-        limbs = np.empty((*self.limbs.shape[:-1], size if chosen is None else len(chosen)), dtype=np.int64)
-        for limb, transformed in zip(self.limbs.reshape(-1, size), limbs.reshape(-1, limbs.shape[-1]), strict=True):
-            table = limb[None].copy()
-            kernels.walsh_hadamard(table, n_threads=n_threads)
-            transformed[:] = table[0] if chosen is None else table[0, chosen]
-        return ExactSum(self.base, limbs, _RADIX * size)
+        rows = self.limbs.reshape(-1, size)
+        if chosen is None:
+            found = rows.copy()
+            kernels.walsh_hadamard(found, n_threads=n_threads)
+        else:
+            found = np.empty((len(rows), len(chosen)), dtype=np.int64)
+            table = np.empty((1, size), dtype=np.int64)  # one for all limbs: fresh memory takes longer than a transform
+            for limb, transformed in zip(rows, found, strict=True):
+                table[0] = limb
+                kernels.walsh_hadamard(table, n_threads=n_threads)
+                table[0].take(chosen, out=transformed, mode="clip")  # which needs no buffer
+        return ExactSum(self.base, found.reshape(*self.limbs.shape[:-1], found.shape[-1]), _RADIX * size)
 
 
 def _outside(limb: NDArray[np.int64]) -> bool:

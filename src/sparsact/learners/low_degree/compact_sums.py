@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from copy import copy
 from typing import Final, Self
 
@@ -75,6 +76,7 @@ class Cells(CompactSums):
     """
 
     kind = "cells"
+    _origin: NDArray[np.float64] | None = None  # of targets, to take off whatever is read of their sums
 
     def __init__(self, n: int, n_targets: int) -> None:
         super().__init__(n, n_targets)
@@ -102,6 +104,34 @@ class Cells(CompactSums):
         place = distinct.codes[:, 0].astype(np.intp)
         return distinct.weights.scattered(place, 2**self.n), distinct.sums.scattered(place, 2**self.n)
 
+    def rescaled(self, exponent: int, origin: NDArray[np.float64]) -> Self:
+        """The same rows with targets ``y_t / 2**(32 * exponent) - origin_t``, exactly; to read from: it shares sums.
+
+        The origin is taken off few numbers as they are read, and not off all cells.
+        """
+        view = super().rescaled(exponent, np.zeros_like(origin))
+        view.totals, view._origin = self.totals.rescaled(exponent, origin), origin if origin.any() else None
+        return view
+
+    def merge(self, other: ExactStatistic, sign: int = 1) -> None:
+        """Add (or, with sign -1, take away) the rows of another of the same form, or of distinct points."""
+        self._settle()
+        if isinstance(other, Cells) and other._origin is not None:
+            other = copy(other)
+            other._settle()
+        super().merge(other, sign)
+
+    def _settle(self) -> None:
+        """Take the origin off all cells, in new sums."""
+        if self._origin is not None:
+            self.sums, self._origin = self._about_origin(self.sums.copy(), lambda: self.weights), None
+
+    def _about_origin(self, sums: ExactSum, weights: Callable[[], ExactSum]) -> ExactSum:
+        """Sums of targets (T, N) as they are about the origin, given the same sums of weights (N,)."""
+        if self._origin is not None:
+            sums.add_multiples(weights(), -self._origin[:, None])
+        return sums
+
     @classmethod
     def of(cls, statistic: ExactStatistic) -> Self:
         """The cells of a statistic that holds points: itself, if it is in cells."""
@@ -118,7 +148,8 @@ class Cells(CompactSums):
         place = np.flatnonzero(self.weights.nonzero() | self.sums.nonzero().any(axis=0))
         points.totals.merge(self.totals)
         points.codes = place.astype(np.uint64)[:, None]
-        points.weights, points.sums = self.weights.take(place), self.sums.take(place)
+        points.weights = self.weights.take(place)
+        points.sums = self._about_origin(self.sums.take(place), lambda: points.weights)
         return points
 
     def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
@@ -129,14 +160,15 @@ class Cells(CompactSums):
         gram = np.empty((len(codes), len(codes)))
         for start in range(0, len(codes), _GRAM_ROWS_AT_ONCE):
             rows = slice(start, start + _GRAM_ROWS_AT_ONCE)
-            np.take(moments, (codes[rows, None] ^ codes).astype(np.intp), out=gram[rows])
+            np.take(moments, (codes[rows, None] ^ codes).astype(np.intp), out=gram[rows], mode="clip")  # unbuffered
         return gram
 
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
         self.flush()
         chosen = family.with_empty[:, 0].astype(np.intp)
-        return self.sums.walsh_hadamard(chosen, n_threads=n_threads).to_float()
+        sums = self.sums.walsh_hadamard(chosen, n_threads=n_threads)
+        return self._about_origin(sums, lambda: self.weights.walsh_hadamard(chosen, n_threads=n_threads)).to_float()
 
     def first_alike(self) -> NDArray[np.intp]:
         """Place of the first column that each equals up to sign on all rows, (n,); -1 if it is constant."""
@@ -147,8 +179,7 @@ class Cells(CompactSums):
     def frequencies(self) -> NDArray[np.float64]:
         """Share (n,) of the weight of the rows at which each column is bit 1."""
         self.flush()
-        weights = self.weights.to_float()
-        return np.array([weights.reshape(-1, 2, 2**i)[:, 1].sum() for i in range(self.n)]) / self.weight
+        return self._shares_of_ones(self.weights.walsh_hadamard(np.intp(1) << np.arange(self.n)))
 
     def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
         """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows."""
@@ -285,7 +316,7 @@ class Moments(CompactSums):
         places = np.minimum(self.differences.places(masks), len(known) - 1)
         if not np.array_equal(known[places], masks):
             return None
-        return np.asarray((1 - self.weights.take(places).to_float() / self.weight) / 2)
+        return self._shares_of_ones(self.weights.take(places))
 
     def _places(self, family: Family) -> NDArray[np.intp]:
         """Places of the moments of ``S xor T`` for S, T in ``[(), *family]``, a leading part, (D + 1, D + 1)."""

@@ -261,8 +261,7 @@ class DistinctPoints(ExactStatistic):
 
     def frequencies(self) -> NDArray[np.float64]:
         """Share (n,) of the weight of the rows at which each column is bit 1."""
-        sums = correlations(self.points, self.weights, Family.full(self.n, 1).masks)
-        return np.asarray((1 - sums.to_float() / self.weight) / 2)
+        return self._shares_of_ones(correlations(self.points, self.weights, Family.full(self.n, 1).masks))
 
     def _weighted(self) -> Points:
         """The points that have a weight."""

@@ -276,6 +276,11 @@ class ExactStatistic(ABC):
     def frequencies(self) -> NDArray[np.float64] | None:
         """Share (n,) of the weight of the rows at which each column is bit 1; None where the sums do not say."""
 
+    def _shares_of_ones(self, moments: ExactSum) -> NDArray[np.float64]:
+        """Shares (n,) of the weight at bit 1, from the moment of each column alone."""
+        ones = self.totals.weight.repeated(self.n).plus(moments, -1)  # twice their weight, exactly
+        return np.asarray(ones.to_float() / 2 / self.weight)
+
     @abstractmethod
     def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted squared error (T,) of a polynomial on the rows."""
