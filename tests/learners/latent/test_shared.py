@@ -106,7 +106,7 @@ def test_no_other_search_gets_higher():
     problem = TraitProblem(monomials, np.minimum(np.arange(6), 1), targets, np.ones((2, 6)), np.zeros((2, 2)))
     for _ in range(8):
         best = maximum(problem.terms, problem.in_range, problem.start())
-        problem = problem.updated(best.value, learns_penalty=True)
+        problem = problem.updated(best.value.parameters, learns_penalty=True)
     best, objective = maximum(problem.terms, problem.in_range, problem.start()), written(problem)
     assert best.converged
     rng, size = np.random.default_rng(3), problem.penalty.size
@@ -115,8 +115,8 @@ def test_no_other_search_gets_higher():
         return (-objective(at), -problem.terms(at)[1]) if problem.in_range(at) else (1e10, np.zeros(len(at)))
 
     for _ in range(6):
-        start = problem.start() + np.append(rng.normal(size=size), np.zeros(len(best.value) - size))
-        assert objective(minimize(loss, start, jac=True, method="L-BFGS-B").x) < objective(best.value) + 0.01
+        start = problem.start() + np.append(rng.normal(size=size), np.zeros(len(best.value.parameters) - size))
+        assert objective(minimize(loss, start, jac=True, method="L-BFGS-B").x) < objective(best.value.parameters) + 0.01
 
 
 def test_fractions_are_probabilities_of_states():

@@ -42,6 +42,7 @@ from sparsact.learners.latent.targets import Targets, residual_terms
 LEAST_NOISE: Final = 1e-3  # standard deviation, in that of the targets
 SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of what is learned in turn with it
 LEAST_PENALTY: Final = 1e-8
+_MOST_AHEAD: Final = 8.0  # changes of a penalty at a time
 _DIFFERENCES: Final = 5.0  # prior weight of a spline's roughness
 
 
@@ -147,12 +148,15 @@ class PolynomialProblem:
         hessian[own] += across
         hessian[:, own] += across.T
         each = curvature * curve.slope**2 + slope * curve.bend / size
-        with_u = np.outer(by_b, self.monomials.sums(each * u))
-        hessian[own, own] += self.monomials.products(each) - with_u - with_u.T + (each @ u**2) * np.outer(by_b, by_b)
+        products, turned = self.monomials.products(each), each @ u**2
         if len(at.c):  # else rho cancels
-            hessian[own, own] += (
-                slope @ (curve.value - u * curve.slope) / size * (self._products - np.outer(by_b, by_b))
-            )
+            bent = slope @ (curve.value - u * curve.slope) / size
+            products += bent * self._products
+            turned -= bent
+        with_u = np.outer(by_b, self.monomials.sums(each * u) - turned / 2 * by_b)
+        products -= with_u
+        products -= with_u.T
+        hessian[own, own] += products
         gradient[0] += total * (1 / at.precision - LEAST_NOISE**2 * at.precision)
         hessian[0, 0] += total * (1 / at.precision**2 + LEAST_NOISE**2)
         gradient[1:] -= at.penalty * parameters
@@ -172,23 +176,30 @@ class PolynomialProblem:
             np.concatenate([[at.precision], at.b, at.c]),
             max_iter,
         )
-        best = replace(placed(found.value), steps=at.steps + found.steps, converged=found.converged)
-        return replace(best, information=self.terms(best)[2])
+        best = placed(found.value.parameters)
+        steps = at.steps + found.steps
+        return replace(best, information=found.value.information, steps=steps, converged=found.converged)
 
     def fitted(self, start: LatentPolynomial, alpha: float | None, max_iter: int = MAX_ITER) -> LatentPolynomial:
         """The maximum for a penalty of all but the intercept, or for the penalties of greatest marginal likelihood."""
-        groups = self._groups(alpha)
-        at = start
+        groups, most = self._groups(alpha), max(self.targets.measured, 1.0)
+        at, before = start, (start.penalty, np.full_like(start.penalty, np.nan))  # no change was seen yet
         for _ in range(max_iter):
             at = self.maximum(at, max_iter)
             updated = self._updated(at, groups)
             spent = 0.0  # of the link; where the posterior is wider than the prior, none
             if len(at.c):
                 spent = max(float((1 - at.penalty * at.covariance.diagonal()[1:])[len(at.b) :].sum()), 0.0)
-            ratio = (updated + LEAST_PENALTY) / (at.penalty + LEAST_PENALTY)
-            if max(np.abs(np.log(ratio)).max(), abs(spent - at.spent)) < SETTLED:
+            place = np.log(at.penalty + LEAST_PENALTY)
+            change = np.log(updated + LEAST_PENALTY) - place
+            if max(np.abs(change).max(), abs(spent - at.spent)) < SETTLED:
                 return at
-            at = replace(at, penalty=updated, spent=spent)
+            # The rule closes a fixed share of the distance at a time, often a fifth: by two changes one sees the rest.
+            moved, slower = place - before[0], before[1] - change
+            shares = np.divide(moved, slower, out=np.ones_like(moved), where=moved * slower > 0)
+            ahead = np.exp(place + shares.clip(1, _MOST_AHEAD) * change).clip(LEAST_PENALTY, most)
+            before = place, change
+            at = replace(at, penalty=np.where(updated == at.penalty, updated, ahead), spent=spent)
         return replace(self.maximum(at, max_iter), converged=False)
 
     def _groups(self, alpha: float | None) -> list[NDArray[np.bool_]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,16 @@ _LEAST_DAMPING: Final = 1e-6  # in the diagonal of second derivatives: as large 
 _MOST_DAMPING: Final = 1e16  # a step is then as small as the rounding of what it changes
 
 
+class Maximum(NamedTuple):
+    """Parameters (q,) at a maximum, and the negative second derivatives (q, q) there."""
+
+    parameters: Array
+    information: Array
+
+
 def maximum(
     terms: Callable[[Array], Terms], in_range: Callable[[Array], bool], start: Array, max_iter: int = MAX_ITER
-) -> Solved[Array]:
+) -> Solved[Maximum]:
     """A local maximum of a function, from a start in the range of its parameters, which is not left."""
     at, (value, gradient, hessian) = start, terms(start)
     damping, expected = 0.0, np.inf
@@ -30,7 +37,7 @@ def maximum(
         if step is not None:
             expected = float(gradient @ step)
             if expected <= _ENOUGH and damping <= _LEAST_DAMPING:
-                return Solved(at, count, expected, _ENOUGH, True)
+                return Solved(Maximum(at, hessian), count, expected, _ENOUGH, True)
             if in_range(at + step):
                 with np.errstate(over="ignore", invalid="ignore"):
                     found = terms(at + step)
@@ -42,7 +49,7 @@ def maximum(
         damping = max(4 * damping, _LEAST_DAMPING)
         if damping > _MOST_DAMPING:
             break
-    return Solved(at, count, expected, _ENOUGH, False)
+    return Solved(Maximum(at, hessian), count, expected, _ENOUGH, False)
 
 
 def _step(information: Array, gradient: Array, damping: float) -> Array | None:

@@ -218,7 +218,7 @@ class TraitProblem:
         least, place = np.inf, 0
         for count in range(max_iter):
             found = newton.maximum(problem.terms, problem.in_range, at, max_iter)
-            at, steps = found.value, steps + found.steps
+            at, steps = found.value.parameters, steps + found.steps
             updated = problem.updated(at, learns_penalty=learns_penalty)
             ratio = np.log((updated.penalty + LEAST_PENALTY) / (problem.penalty + LEAST_PENALTY))
             step = np.append(ratio, (updated.tilt - problem.tilt) / (1 + np.abs(problem.tilt)))
