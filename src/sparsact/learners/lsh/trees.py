@@ -301,30 +301,36 @@ def sklearn(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Row
     model = HistGradientBoostingRegressor(
         learning_rate=RATE, early_stopping=False, warm_start=True, random_state=seed % 2**31, **parameters
     )
-    if held_out is None:
-        _fitted_further(model, rows, n_rounds)
-    else:
-        n_rounds = _rounds(model, rows, held_out, n_rounds)
-    trees = tuple(_sklearn_tree(each[0].nodes) for each in model._predictors[:n_rounds])
+    trees = _fitted_further(model, rows, n_rounds, 0) if held_out is None else _best(model, rows, held_out, n_rounds)
     base = float(np.ravel(model._baseline_prediction)[0])
     ensemble = TreeEnsemble.joined([(base, trees)])
-    return Boosted(lambda Z: ensemble.values(np.ascontiguousarray(Z))[:, 0], n_rounds, base, trees)
+    return Boosted(lambda Z: ensemble.values(np.ascontiguousarray(Z))[:, 0], len(trees), base, tuple(trees))
 
 
-def _fitted_further(model: HistGradientBoostingRegressor, rows: Rows, n_rounds: int) -> None:
-    """Fit up to ``n_rounds`` rounds; weights of one are left out, as scikit-learn then bins columns quicker."""
+def _fitted_further(model: HistGradientBoostingRegressor, rows: Rows, n_rounds: int, n_known: int) -> list[TreeNodes]:
+    """Fit up to ``n_rounds`` rounds, and return their trees after the first ``n_known``.
+
+    Weights of one are left out, as scikit-learn then bins columns quicker.
+    """
     X, y, weights = rows
     model.set_params(max_iter=n_rounds).fit(X, y, None if (weights == 1).all() else weights)
+    return [_sklearn_tree(each[0].nodes) for each in model._predictors[n_known:]]
 
 
-def _rounds(model: HistGradientBoostingRegressor, rows: Rows, held_out: Rows, most: int) -> int:
-    """Rounds that serve held-out rows best; the model is fitted on until ``PATIENCE`` more have not helped."""
+def _best(model: HistGradientBoostingRegressor, rows: Rows, held_out: Rows, most: int) -> list[TreeNodes]:
+    """The trees that serve held-out rows best; the model is fitted on until ``PATIENCE`` more have not helped."""
+    X, y, weights = np.ascontiguousarray(held_out[0]), held_out[1], held_out[2]
+    trees: list[TreeNodes] = []
     errors: list[float] = []
+    sums: Array = np.empty((len(y), 0))
     while len(errors) < most and (not errors or len(errors) - int(np.argmin(errors)) <= PATIENCE):
-        _fitted_further(model, rows, min(most, len(errors) + PATIENCE))
-        values = np.array(list(model.staged_predict(held_out[0])))
-        errors = list((values - held_out[1]) ** 2 @ held_out[2])
-    return 1 + int(np.argmin(errors))
+        added = _fitted_further(model, rows, min(most, len(errors) + PATIENCE), len(trees))
+        before = sums[:, -1:] if trees else np.full((len(y), 1), np.ravel(model._baseline_prediction)[0])
+        each = TreeEnsemble.joined([(0.0, [tree]) for tree in added]).values(X)
+        sums = np.cumsum(np.concatenate([before, each], axis=1), axis=1)[:, 1:]  # after each of the added trees
+        errors += (weights @ (sums - y[:, None]) ** 2).tolist()
+        trees += added
+    return trees[: 1 + int(np.argmin(errors))]
 
 
 def _sklearn_tree(nodes: NDArray[Any]) -> TreeNodes:
