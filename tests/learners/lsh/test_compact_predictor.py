@@ -185,6 +185,10 @@ def test_the_frontier_measures_held_out_rows_and_limits_choose_on_it(tmp_path):
     np.testing.assert_allclose(
         small(x), first_tables_by_hand(learner, len(small.model.tables[0].hashes.seeds), x), atol=1e-5
     )
+    assert all(p.query_microseconds > p.microseconds > 0 for p in frontier.points if p.n_tables < 8)
+    slowest = sorted(p.query_microseconds for p in frontier.points)[3]
+    within = [p for p in frontier.points if p.query_microseconds <= slowest]
+    assert frontier.best(max_microseconds=slowest).error == min(p.error for p in within)
     learner.export(tmp_path / "small.c", max_bytes=limit)
     assert (tmp_path / "small.c").exists()
     for limits in ({"max_bytes": 100}, {"max_microseconds": 1e-9}):

@@ -219,6 +219,9 @@ def test_columns_of_noise_drop_out_and_near_duplicates_are_named():
     options = {"n_tables": 8, "degree": 1, "n_stages": 1, "random_state": 0}
     model = LSHRegressor(**options).fit(rows, target)
     assert set(model.columns_) == {4, 9}
+    queries = np.concatenate([rows[:40], rows[:3] * 100])
+    for query in (model.predictor(), model.predictor("float64")):  # in one call, as if the table saw all columns
+        assert [query._row(x) for x in queries] == model.predict(queries).tolist()
     assert model.near_duplicates_ == ((2, 7),)
     assert model.column_shares_.shape == (12,)
     assert model.column_shares_[[4, 9]].sum() == pytest.approx(1)

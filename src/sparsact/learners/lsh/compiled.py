@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 
@@ -235,13 +235,15 @@ class CompiledModel(MadeAgain, Generic[Storage]):
         arrays += [part for table in self.named_tables().values() for part in table.arrays().values()]
         return sum(part.nbytes for part in arrays if isinstance(part, np.ndarray))
 
-    def row(self, ends: Ends) -> Callable[[Any], float | None] | None:
+    def row(self, ends: Ends, n_columns: int) -> Callable[[Any], float | None] | None:
         """The value at one row as a function of it; see :func:`sparsact.kernels.bucket_values.row_predictor`.
 
-        None where there is no such function: with several targets, trees, a choice of columns, or NaN beyond limits.
+        None where there is no such function: with several targets, trees, or NaN beyond limits.
         """
-        if self.n_targets > 1 or self.trees is not None or self.columns is not None or ends.beyond == "nan":
+        if self.n_targets > 1 or self.trees is not None or ends.beyond == "nan":
             return None
+        if self.columns is not None:
+            return self._of_all(self.columns, n_columns).row(ends, n_columns)
         slopes = (self.centre, self.trend[:, 0])
         line = () if self.tables[0].storage.adds_line else (np.ascontiguousarray(each, np.float64) for each in slopes)
         backup = None if self.backup is None else self.backup.kernel
@@ -249,6 +251,23 @@ class CompiledModel(MadeAgain, Generic[Storage]):
             self._kernels, backup, float(self.level[0]), *ends.of_one, *line
         )
         return row
+
+    def _of_all(self, columns: NDArray[np.int64], n_columns: int) -> CompiledModel[Storage]:
+        """The same tables as functions of all columns: those that they do not see are projected by zeros."""
+
+        def spread(values: Array) -> Array:
+            whole = np.zeros((n_columns, *values.shape[1:]))
+            whole[columns] = values
+            return whole
+
+        def of_all(table: CompiledTable[Storage]) -> CompiledTable[Storage]:
+            own = table.hashes
+            directions = own.directions if own.grid else spread(own.directions)  # of local coordinates, or of columns
+            hashes = own._replace(centre=spread(own.centre), local=spread(own.local), directions=directions)
+            return replace(table, hashes=hashes)
+
+        tables, backup = tuple(map(of_all, self.tables)), None if self.backup is None else of_all(self.backup)
+        return CompiledModel(self.level, spread(self.centre), spread(self.trend), tables, backup=backup)
 
     def selected(self, X: Array) -> Array:
         """The columns (m, c) that tables and trend see."""

@@ -219,8 +219,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             more than the bytes of its coefficients; float32 changes values by about 1e-7 of the target's deviation.
             By default the arrays of the model serve, or, within limits, whichever type errs least.
         max_bytes, max_microseconds : float, optional
-            Limits: of the bytes of all arrays, and of the time for a row of a batch on one thread, measured here. The
-            size of least error within them is taken; see :meth:`frontier`.
+            Limits: of the bytes of all arrays, and of the time for a single row, measured here. The size of least error
+            within them is taken; see :meth:`frontier`.
 
         Returns
         -------

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from sparsact.statistics.column_scales import SMALLEST, exponents_of
 from sparsact.statistics.statistic import Batch
 
 ROWS: Final = 2048  # that errors and times are measured on, at most
+QUERIES: Final = 256  # of them, asked one by one
 REPEATS: Final = 5
 DTYPES: Final[tuple[Precision, ...]] = ("float32", "float64")
 
@@ -46,11 +48,13 @@ class FrontierPoint:
         Bytes of the predictor's arrays.
     microseconds : float
         For a row of a batch on one thread, measured here.
+    query_microseconds : float
+        For a single row, called from Python, measured here.
 
     Examples
     --------
     >>> from sparsact.learners import FrontierPoint
-    >>> FrontierPoint(n_stages=1, n_tables=16, dtype="float32", error=0.1, nbytes=40_000, microseconds=0.2).nbytes
+    >>> FrontierPoint(1, 16, "float32", error=0.1, nbytes=40_000, microseconds=0.2, query_microseconds=1.5).nbytes
     40000
     """
 
@@ -60,6 +64,7 @@ class FrontierPoint:
     error: float
     nbytes: int
     microseconds: float
+    query_microseconds: float
 
 
 @dataclass(frozen=True)
@@ -74,16 +79,16 @@ class Frontier:
     Examples
     --------
     >>> from sparsact.learners import Frontier, FrontierPoint
-    >>> small = FrontierPoint(1, 4, "float32", error=0.2, nbytes=10_000, microseconds=0.1)
-    >>> large = FrontierPoint(1, 16, "float32", error=0.1, nbytes=40_000, microseconds=0.2)
-    >>> Frontier((small, large)).best(max_bytes=20_000).n_tables
+    >>> small = FrontierPoint(1, 4, "float32", error=0.2, nbytes=10_000, microseconds=0.1, query_microseconds=1.0)
+    >>> large = FrontierPoint(1, 16, "float32", error=0.1, nbytes=40_000, microseconds=0.2, query_microseconds=1.5)
+    >>> Frontier((small, large)).best(max_microseconds=1.2).n_tables
     4
     """
 
     points: tuple[FrontierPoint, ...]
 
     def best(self, *, max_bytes: float | None = None, max_microseconds: float | None = None) -> FrontierPoint:
-        """The point of least error within limits; of several, the one of fewest bytes.
+        """The point of least error within limits of bytes and of the time of a query; of several, the smallest.
 
         Raises
         ------
@@ -91,13 +96,13 @@ class Frontier:
             If none lies within them; says which would be the smallest and the fastest.
         """
         most, slowest = (np.inf if limit is None else limit for limit in (max_bytes, max_microseconds))
-        within = [point for point in self.points if point.nbytes <= most and point.microseconds <= slowest]
+        within = [point for point in self.points if point.nbytes <= most and point.query_microseconds <= slowest]
         if not within:
             raise ValueError(
                 f"no size of this model is within max_bytes={max_bytes}, max_microseconds={max_microseconds}: the "
                 f"smallest takes {min(p.nbytes for p in self.points):,} bytes, the fastest "
-                f"{min(p.microseconds for p in self.points):.2g} us a row; raise the limits, or fit with a larger "
-                "`bucket_width` or a lower `degree`."
+                f"{min(p.query_microseconds for p in self.points):.2g} us a query; raise the limits, or fit with a "
+                "larger `bucket_width` or a lower `degree`."
             )
         return min(within, key=lambda point: (point.error, point.nbytes))
 
@@ -131,7 +136,11 @@ def measured_sizes(
             else:
                 error = float("nan") if table_errors is None else float(table_errors[n_tables - 1])
             n_bytes = model.nbytes + ends.nbytes
-            points.append(FrontierPoint(n_stages, n_tables, dtype, error, n_bytes, _microseconds(model, ends, rows)))
+            batch = _least_microseconds(partial(model.values, rows, ends), len(rows))
+            row = model.row(ends, rows.shape[1]) if as_now.takes_plain_rows else None
+            few = rows[:QUERIES]
+            query = _least_microseconds(partial(_one_by_one, model, ends, few, row), len(few))
+            points.append(FrontierPoint(n_stages, n_tables, dtype, error, n_bytes, batch, query))
     return Frontier(tuple(sorted(points, key=lambda point: point.nbytes)))
 
 
@@ -160,15 +169,24 @@ def _error(values: Array, y: Array) -> float:
     return float(np.sqrt(np.mean((values - y) ** 2 / np.maximum(y.var(axis=0), SMALLEST))))
 
 
-def _microseconds(model: CompiledModel[Directory], ends: Ends, X: Array) -> float:
-    """Least time for a row of a batch on one thread, of some repetitions."""
-    model.values(X, ends)
+def _least_microseconds(call: Callable[[], object], n_rows: int) -> float:
+    """Least time of a call for each of its rows, of some repetitions."""
+    call()
     took = []
     for _ in range(REPEATS):
         start = perf_counter()
-        model.values(X, ends)
+        call()
         took.append(perf_counter() - start)
-    return 1e6 * min(took) / len(X)
+    return 1e6 * min(took) / n_rows
+
+
+def _one_by_one(
+    model: CompiledModel[Directory], ends: Ends, X: Array, row: Callable[[Any], float | None] | None
+) -> None:
+    """Ask for the value at every row alone, by the function of one row if there is one."""
+    for x in X:
+        if row is None or row(x) is None:
+            model.values(x[None], ends)
 
 
 def _typical_rows(table: BucketTable, fixed: FixedPart) -> Array:

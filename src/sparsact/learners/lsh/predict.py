@@ -54,7 +54,12 @@ class CompiledPredictor(MadeAgain, ABC):
     @cached_property
     def _row(self) -> Callable[[Any], float | None] | None:
         """Value at one row or None, in microseconds; None if a single call cannot tell it."""
-        return self.model.row(self.ends) if self.inputs.is_plain and self._single else None
+        return self.model.row(self.ends, self.inputs.n_columns) if self.takes_plain_rows else None
+
+    @property
+    def takes_plain_rows(self) -> bool:
+        """Whether a row of numbers needs no encoding, and has one target."""
+        return self.inputs.is_plain and self._single
 
 
 class TablePredictor(CompiledPredictor):
