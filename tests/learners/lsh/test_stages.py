@@ -221,7 +221,7 @@ def test_columns_of_noise_drop_out_and_near_duplicates_are_named():
     assert set(model.columns_) == {4, 9}
     queries = np.concatenate([rows[:40], rows[:3] * 100])
     for query in (model.predictor(), model.predictor("float64")):  # in one call, as if the table saw all columns
-        assert [query._row(x) for x in queries] == model.predict(queries).tolist()
+        assert [query._row(x) for x in queries] == query(queries).tolist()
     assert model.near_duplicates_ == ((2, 7),)
     assert model.column_shares_.shape == (12,)
     assert model.column_shares_[[4, 9]].sum() == pytest.approx(1)
