@@ -19,6 +19,7 @@ from sparsact_papers.data import LowerEnvelope, load_tabular, random_subspace
 Array = NDArray[np.float64]
 SEED: Final = 2_901  # of the generated tables
 TEST_ROWS: Final = 5_000
+FOLDS: Final = 10  # of whole groups, as the measured tables have of rows
 
 
 def robot_arm(m: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -104,11 +105,13 @@ class RegressionTable:
     draw: Callable[[int, np.random.Generator], tuple[Array, Array]] | None = None  # None: measured
     m: int = 0
     components: int | None = None
+    groups_of: str = ""  # the measured table whose first column numbers groups, of which whole ones are left out
 
 
 TABLES: Final = {
     "airfoil": RegressionTable("tabular"),
     "parkinsons": RegressionTable("tabular"),
+    "parkinsons, new patients": RegressionTable("tabular", groups_of="parkinsons"),
     "terrain, 2-d": RegressionTable("smooth", terrain, 20_000),
     "swiss roll in 50-d": RegressionTable("smooth", swiss_roll, 10_000, 3),
     "robot arm": RegressionTable("smooth", robot_arm, 20_000),
@@ -148,6 +151,11 @@ class RegressionTask:
 @cache
 def _split(name: str, fold: int) -> tuple[Array, Array, Array, Array]:
     table = TABLES[name]
+    if table.groups_of:
+        data = load_tabular(table.groups_of)
+        numbers, group = np.unique(data.X[:, 0], return_inverse=True)
+        test = np.random.default_rng(SEED).permutation(len(numbers))[group] % FOLDS == fold
+        return data.X[~test, 1:], data.y[~test], data.X[test, 1:], data.y[test]
     if table.draw is None:
         data = load_tabular(name)
         test = data.test_masks[fold]
