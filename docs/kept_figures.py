@@ -62,6 +62,8 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "elevators trees": ("elevators", TREES_OVER, "{:.2f}"),
     "pol trees": ("pol", TREES_OVER, "{:.2f}"),
     "bike trees": ("bike", TREES_OVER, "{:.2f}"),
+    "new patients": ("parkinsons, new patients", "LSHRegressor: RMSE", "{:.1f}"),
+    "new patients boosted": ("parkinsons, new patients", "LightGBM: RMSE", "{:.1f}"),
     "kin40k fit": ("kin40k", "LSHRegressor: fit", "{:.0f} s"),
     "pol trees fit": ("pol", "LSHRegressor, base trees: fit", "{:.0f} s"),
     "few rows": ("all, 1%", "ours over the best peer, geometric mean", "{:.2f}"),
