@@ -164,7 +164,7 @@ class RoutedLayer(nn.Module):
 
     def _checked(self, x: Tensor) -> Tensor:
         """``x`` (..., in_features) as rows of the dtype of the layer's own parameters."""
-        rows: Tensor = checked_layer_inputs(x, self.in_features, next(self.parameters(recurse=False)).dtype)
+        rows: Tensor = checked_layer_inputs(x, self.in_features, next(self.parameters()).dtype)
         return rows
 
     def route(self, x: Tensor) -> Selection:
