@@ -13,6 +13,7 @@ from sparsact.layers.expert_parallel import SHARDED
 M = 10  # tokens of a batch of a mixture
 KINDS = ("one expert", "masked", "empty")  # what the last tokens are
 RATE = 0.1
+POOLED = {"top_k": {"n_active": 2}, "sigmoid": {}, "switch": {"z_loss": 0.5}}
 
 
 def mixture(name, kind):
@@ -34,6 +35,26 @@ def loss_of(whole, x, real, group=None, scale=1.0):
     with routing_losses(whole, group=group, weight=0.5) as losses:
         y = whole(x, mask=real)
     return scale * y.square().sum() / 7 + losses.total
+
+
+def texts():
+    """Six texts of five tokens with padding, for two parts of a step; each process has half the texts of either."""
+    return inputs(6, 5) + 0.3, torch.arange(5) < torch.tensor([[5], [1], [4], [0], [2], [5]])
+
+
+PARTS = ([0, 1, 4, 5], [2, 3])  # texts of each part
+
+
+def accumulated(name, wrap, rank=0, processes=1, group=None):
+    """Gradient at the gate after two parts of a step that balance their load together and within texts."""
+    whole = layer(name, load_balance=2.0, sequence_balance=0.5, **{"capacity_factor": None} | POOLED[name])
+    ready, (x, real), losses = wrap(whole), texts(), None
+    for part in PARTS:
+        mine = part[rank * len(part) // processes : (rank + 1) * len(part) // processes]
+        with routing_losses(ready, weight=1.0, group=group, earlier=losses) as losses:
+            y = ready(x[mine], mask=real[mine])
+        (losses.total * real[part].sum() / real.sum() + 0 * y.sum()).backward()
+    return whole.routing.gate.grad.clone()
 
 
 def reading(name, sparse):
@@ -78,4 +99,6 @@ def computed(rank, processes, mesh):
             whole = {key: one.full_tensor() if key in SHARDED and spread else one for key, one in gradients.items()}
             found[name, kind, spread] = {key: one.clone() for key, one in whole.items()}
             loss_of(ready, x, real, group)  # a second step finds no parameter without gradient
+    for name in POOLED:
+        found["accumulated", name] = accumulated(name, DistributedDataParallel, rank, processes, group)
     return found

@@ -206,6 +206,14 @@ def test_experts_and_processes_without_tokens(two, name, kind):
     assert wanted["up_weight"].any()
 
 
+@pytest.mark.parametrize("name", data_parallel.POOLED)
+def test_parts_of_a_step_are_balanced_over_processes(two, name):
+    wanted = data_parallel.accumulated(name, lambda whole: whole)
+    for each in two[1]:
+        torch.testing.assert_close(each["alone"]["accumulated", name], wanted, rtol=0, atol=TOLERANCE)
+    assert wanted.abs().max() > 1e-3
+
+
 def resumed_alone(folder):
     """The model of a checkpoint after three more steps, each of two groups of rows, in this process."""
     whole = model("losses", seed=8)

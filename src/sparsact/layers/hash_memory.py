@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sparsact.layers.memory import Memory, Table, of_tokens
+from sparsact.layers.memory import Memory, ZeroEmbedding, of_tokens
 from sparsact.layers.routed_layer import Flops, Routing, as_computed, fill_uniform
 from sparsact.routing.array_functions import is_readable
 from sparsact.routing.ngram_hash import Collisions, NGramHash
@@ -104,7 +104,7 @@ class HashMemory(Memory):
         made: dict[str, Any] = {"dtype": dtype, "device": device}
         self._router = NGramHash(n_slots, ngram, n_hashes, random_state)
         self.routing = Routing(self._router, self._router.ngram[-1], generator=generator, **made)
-        self.table = Table(sum(self._router.sizes), d_model, sparse=bool(sparse), **made)
+        self.table = ZeroEmbedding(sum(self._router.sizes), d_model, sparse=bool(sparse), **made)
         self.key_weight = nn.Parameter(torch.empty(d_model, d_model, **made)) if gate else None
         self.gain = nn.Parameter(torch.empty(d_model, **made)) if gate else None
         self._canonical = None if vocabulary is None else np.asarray(vocabulary)  # as given, for an empty layer

@@ -16,7 +16,7 @@ from sparsact.routing.operators import is_watched
 from sparsact.routing.selection import Selection
 
 
-class Table(nn.Embedding):
+class ZeroEmbedding(nn.Embedding):
     """Rows that are 0 at first; DistributedDataParallel expects sparse gradients of embeddings alone."""
 
     def reset_parameters(self) -> None:
@@ -27,7 +27,7 @@ class Table(nn.Embedding):
 class Memory(RoutedLayer):
     """Base: ``table`` of rows, 0 at first, so that a memory beside a residual connection begins as nothing."""
 
-    table: Table
+    table: ZeroEmbedding
 
     @property
     def sparse(self) -> bool:

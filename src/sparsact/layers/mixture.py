@@ -20,10 +20,10 @@ from sparsact.layers.routed_layer import (
     is_recomputing,
 )
 from sparsact.routing.array_functions import is_transformed
-from sparsact.routing.expert_gates import SigmoidTopK
 from sparsact.routing.hash_table import HashTable
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
+from sparsact.routing.sigmoid_top_k import SigmoidTopK
 from sparsact.validation.parameters import checked_number, checked_size
 
 if TYPE_CHECKING:
@@ -222,8 +222,10 @@ class MixtureOfExperts(RoutedLayer):
         seen = tokens if route_by is None else _flattened(route_by, x, columns)
         if self.training and self.jitter:
             seen = seen * torch.empty_like(seen).uniform_(1 - self.jitter, 1 + self.jitter)
+        reads = self.routing.router.reads_mask
+        length: dict[str, Any] = {"length": x.shape[-2]} if reads and x.ndim > 1 else {}
         if mask is None:
-            selection: Selection = self.routing(seen)
+            selection: Selection = self.routing(seen, **length)
             return selection
         if not isinstance(mask, Tensor) or mask.shape != x.shape[:-1] or mask.dtype != torch.bool:
             is_tensor = isinstance(mask, Tensor)
@@ -232,8 +234,8 @@ class MixtureOfExperts(RoutedLayer):
                 f"`mask` must be a bool tensor of shape {tuple(x.shape[:-1])}, as `x` has tokens; got {got}."
             )
         real = mask.reshape(-1)
-        selection = self.routing(seen.masked_fill(~real[:, None], 0), mask=real)  # padding may hold NaN
-        return selection if self.routing.router.reads_mask else selection.masked(real)
+        selection = self.routing(seen.masked_fill(~real[:, None], 0), mask=real, **length)  # padding may hold NaN
+        return selection if reads else selection.masked(real)
 
     def _routed(self, rows: Tensor, selection: Selection) -> Tensor:
         if self.exchange is not None:

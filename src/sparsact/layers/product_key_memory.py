@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.layers.memory import Memory, Table, of_tokens
+from sparsact.layers.memory import Memory, ZeroEmbedding, of_tokens
 from sparsact.layers.routed_layer import Flops, Routing, as_computed, fill_uniform
 from sparsact.routing.array_functions import scores
 from sparsact.routing.product_keys import ProductKeys
@@ -86,7 +86,7 @@ class ProductKeyMemory(Memory):
         d_query = 2 * max(1, d_model // 4) if d_query is None else checked_size(d_query, "`d_query`")
         router.width(n_heads * d_query)  # raises where it is odd
         self.routing = Routing(router, n_heads * d_query, generator=generator, **made)
-        self.table = Table(router.n_keys**2, d_model, sparse=bool(sparse), **made)
+        self.table = ZeroEmbedding(router.n_keys**2, d_model, sparse=bool(sparse), **made)
         self.query_weight = nn.Parameter(torch.empty(n_heads * d_query, d_model, **made))
         self.norm = nn.BatchNorm1d(n_heads * d_query, **made) if batch_norm else None
         self._fill(generator)

@@ -126,7 +126,7 @@ class Routing(nn.Module):
         """Arrays of the router by name, as :meth:`Router.select` takes them."""
         return {**self._parameters, **self._buffers}  # type: ignore[dict-item] # none of them is None
 
-    def forward(self, x: Tensor, **entries: Tensor) -> Selection:
+    def forward(self, x: Tensor, **entries: Tensor | int) -> Selection:
         """Units for each row of ``x`` (m, in_features), chosen outside autocast.
 
         Routing in low precision makes training unstable ("Switch Transformers", Section 2.4), and a hash of a rounded

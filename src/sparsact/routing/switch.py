@@ -31,8 +31,8 @@ class Switch(InputChoice):
         :math:`\lambda`, and :math:`\mu` against large logits [2]_. Training adds about 0.01 of the auxiliary loss.
     random_state : int, default=0
         Of the gate, where no state is given.
-    priority, group_size
-        As in :class:`SoftmaxTopK`; by default ``"arrival"``, and room in the whole batch.
+    priority, group_size, sequence_balance
+        As in :class:`SoftmaxTopK`; by default ``"arrival"``, room in the whole batch, and 0.
 
     References
     ----------
