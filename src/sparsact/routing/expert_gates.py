@@ -49,6 +49,11 @@ class ExpertGate(Router):
     def capacity(self, n_inputs: float | Array, *, training: bool) -> Any:
         """Largest number of inputs of a group, by default the batch, that an expert takes; None for no limit."""
 
+    @property
+    def reads_others(self) -> bool:
+        """Whether room is limited, in training or outside of it."""
+        return any(self.capacity(1.0, training=training) is not None for training in (True, False))
+
     def width(self, in_features: int) -> int:
         """``n_experts``."""
         return self.n_experts
@@ -211,6 +216,7 @@ class SoftmaxTopK(InputChoice):
         one: over itself alone it always has the weight 1, and the task gives the gate no gradient.
     capacity_factor, eval_capacity_factor : float or None, default=None
         In training and outside of it, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
+        With a limit, whether an input keeps its expert depends on others of its group, later tokens of a text included.
     priority : {"weight", "arrival"}
         Which inputs keep their expert when it is full: the ones of the largest probability, before it is normalised
         over the chosen [3]_, or the first of the batch.

@@ -81,6 +81,11 @@ class Router(ABC):
         """The most places of a batch of m inputs that all units take together; None for no limit."""
         return None
 
+    @property
+    def reads_others(self) -> bool:
+        """Whether the units of an input may depend on other inputs of its batch, later ones included."""
+        return False
+
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Fresh state for inputs of ``in_features`` columns; empty for a rule that needs none."""
         return {}
