@@ -132,8 +132,8 @@ class InputChoice(ExpertGate):
         late = self._late(units, priorities, real if "mask" in state else None, training)
         units = xp.where(late, EMPTY, units)
         weights, late = xp.where(units == EMPTY, 0, xp.astype(weights, x.dtype)), xp.any(late, axis=1)
-        others = {"real": state.get("mask"), "length": state.get("length")}
-        selection = Selection(units, weights, logits, None, counts, late, **others)
+        real, length = state.get("mask"), state.get("length")
+        selection = Selection(units, weights, logits, None, counts, late, real=real, length=length)
         return replace(selection, auxiliary_loss=self._loss(selection, probabilities, counts, counts))
 
     def _late(self, units: Array, weights: Array, real: Array | None, training: bool) -> Any:
