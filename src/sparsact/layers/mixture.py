@@ -228,7 +228,7 @@ class MixtureOfExperts(RoutedLayer):
                 "experts that choose their tokens look at later ones of a text: a causal language model trained so "
                 'reads the future. Take router="top_k" there; for encoders and images pass causal=False.',
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _count(self, selection: Selection) -> None:
