@@ -14,7 +14,7 @@ NAMES = {
     "top_k": {"n_active": 3, "capacity_factor": 0.8},
     "top_k all": {"router": "top_k", "normalise": "all", "n_active": 2},
     "sigmoid": {"n_active": 2, "scale": 2.5},
-    "expert_choice": {"n_active": 2},
+    "expert_choice": {"n_active": 2, "causal": False},
     "switch": {"capacity_factor": 0.9},
     "block_top1": {"n_active": 2},
     "hash_table": {"n_tokens": 3, "n_active": 2, "route_features": n},

@@ -11,6 +11,7 @@ from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
+import data_parallel
 import torch
 from expert_layers import NAMES, experts, hidden, n, seeded
 from torch import nn
@@ -179,6 +180,7 @@ def main(rank, processes, folder, what):
                 if router == "sigmoid":
                     update_biases(made)
                 found["pooled", router, kind] = loss / processes, grads, dict(made.routing.named_buffers())
+        found["alone"] = data_parallel.computed(rank, processes, mesh) if processes == 2 else {}
         whole = DistributedDataParallel(model("sigmoid"))
         for number in range(2):  # two parts of a step
             loss_of(whole, *map(part, batch(number)))[0].backward()

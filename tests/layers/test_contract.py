@@ -45,7 +45,9 @@ LAYERS = {
     "table": lambda **made: MixtureOfExperts(
         n, 6, n_experts=3, router="hash_table", n_tokens=5, route_features=n, **made
     ),
-    "choice": lambda **made: MixtureOfExperts(n, 6, n_experts=3, n_active=2, router="expert_choice", d_out=5, **made),
+    "choice": lambda **made: MixtureOfExperts(
+        n, 6, n_experts=3, n_active=2, router="expert_choice", d_out=5, causal=False, **made
+    ),
     "points": lambda **made: SparselyActivatedLayer(n, 12, 5, router=Nearest(2, n_centres=4), **made),
     "n-grams": lambda **made: LastOfText(50, n, sparse=False, **made),
     "product keys": lambda **made: ProductKeyMemory(4, n, 3, 2, sparse=False, **made),

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sparsact.layers.memory import Memory, of_tokens
+from sparsact.layers.memory import Memory, ZeroEmbedding, of_tokens
 from sparsact.layers.routed_layer import Flops, Routing, as_computed, fill_uniform
 from sparsact.routing.array_functions import is_readable
 from sparsact.routing.ngram_hash import Collisions, NGramHash
@@ -49,13 +49,14 @@ class HashMemory(Memory):
     sparse : bool, default=True
         Whether the gradient of the table is sparse, as of ``torch.nn.Embedding``: it holds the rows that were read, for
         ``torch.optim.SparseAdam`` or SGD. Give the other parameters to an optimizer of their own.
+        ``DistributedDataParallel`` takes both kinds.
     generator : torch.Generator, default=None
         Draws the gate; None for torch's own.
 
     Attributes
     ----------
     values : Parameter of shape (slots, d_model)
-        v, 0 at first.
+        v, 0 at first; ``table.weight`` in ``state_dict``.
     key_weight, gain : Parameters of shapes (d_model, d_model) and (d_model,), or None
         W, uniform within ``1 / sqrt(d_model)``; and c, 1 at first.
 
@@ -100,11 +101,10 @@ class HashMemory(Memory):
     ) -> None:
         super().__init__()
         self.in_features = checked_size(d_model, "`d_model`")
-        self.sparse = bool(sparse)
         made: dict[str, Any] = {"dtype": dtype, "device": device}
         self._router = NGramHash(n_slots, ngram, n_hashes, random_state)
         self.routing = Routing(self._router, self._router.ngram[-1], generator=generator, **made)
-        self.values = nn.Parameter(torch.zeros(sum(self._router.sizes), d_model, **made))
+        self.table = ZeroEmbedding(sum(self._router.sizes), d_model, sparse=bool(sparse), **made)
         self.key_weight = nn.Parameter(torch.empty(d_model, d_model, **made)) if gate else None
         self.gain = nn.Parameter(torch.empty(d_model, **made)) if gate else None
         self._canonical = None if vocabulary is None else np.asarray(vocabulary)  # as given, for an empty layer
@@ -116,7 +116,7 @@ class HashMemory(Memory):
 
     @torch.no_grad()
     def _fill(self, generator: torch.Generator | None) -> None:
-        self.values.zero_()
+        self.table.reset_parameters()
         fill_uniform(self.in_features**-0.5, (self.key_weight,), generator)
         if self.gain is not None:
             self.gain.fill_(1)

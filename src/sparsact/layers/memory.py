@@ -16,11 +16,28 @@ from sparsact.routing.operators import is_watched
 from sparsact.routing.selection import Selection
 
 
-class Memory(RoutedLayer):
-    """Base: ``values`` (rows, d_model), 0 at first, so that a memory beside a residual connection begins as nothing."""
+class ZeroEmbedding(nn.Embedding):
+    """Rows that are 0 at first; DistributedDataParallel expects sparse gradients of embeddings alone."""
 
-    values: nn.Parameter
-    sparse: bool
+    def reset_parameters(self) -> None:
+        """Fill with 0."""
+        nn.init.zeros_(self.weight)
+
+
+class Memory(RoutedLayer):
+    """Base: ``table`` of rows, 0 at first, so that a memory beside a residual connection begins as nothing."""
+
+    table: ZeroEmbedding
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the gradient of the table is sparse."""
+        return self.table.sparse
+
+    @property
+    def values(self) -> Tensor:
+        """The rows, (rows, d_model)."""
+        return self.table.weight
 
     def _read(self, selection: Selection, indices: Tensor) -> Tensor:
         """Sums (m, d_model) of the rows that indices (m, k) name, times the weights, in the dtype of the table."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,11 +21,12 @@ from sparsact.layers.routed_layer import (
     is_recomputing,
 )
 from sparsact.routing.array_functions import is_transformed
-from sparsact.routing.expert_gates import SigmoidTopK
+from sparsact.routing.expert_choice import ExpertChoice
 from sparsact.routing.hash_table import HashTable
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
-from sparsact.validation.parameters import checked_number, checked_size
+from sparsact.routing.sigmoid_top_k import SigmoidTopK
+from sparsact.validation.parameters import checked_number, checked_option, checked_size
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -58,6 +60,10 @@ class MixtureOfExperts(RoutedLayer):
     jitter : float, default=0.0
         In training, what a router that learns sees is multiplied by numbers uniform in [1 - jitter, 1 + jitter], from
         torch's own generator, as in Switch transformers.
+    causal : bool, default=None
+        True refuses routers by which later tokens have a part in the experts of earlier ones: ``"expert_choice"``, and
+        any with a limited capacity. A layer cannot see whether its model is causal: None warns once if
+        ``"expert_choice"`` trains on sequences (..., T, d_model); False, for encoders and images, does not.
     route_features : int, default=None
         Columns of ``route_by``, where the router looks at another tensor; 1 for token ids, of ``"hash_table"``.
     generator : torch.Generator, default=None
@@ -114,6 +120,7 @@ class MixtureOfExperts(RoutedLayer):
         d_out: int | None = None,
         bias: bool = False,
         jitter: float = 0.0,
+        causal: bool | None = None,
         route_features: int | None = None,
         generator: torch.Generator | None = None,
         dtype: torch.dtype | None = None,
@@ -133,6 +140,12 @@ class MixtureOfExperts(RoutedLayer):
         chosen = expert_router(router, n_experts, n_active, router_options)
         if jitter and not chosen.trainable:
             raise ValueError(f"`jitter` is for learned gates; {chosen!r} would hash other numbers.")
+        self.causal = checked_option(causal, "`causal`", (None, False, True))
+        if causal and chosen.reads_others:
+            raise ValueError(
+                f"with causal=True a token's experts must depend on no later token; {chosen!r} looks at others of the "
+                'batch: take router="top_k" or "sigmoid" with capacity_factor=None.'
+            )
         by_id = 1 if isinstance(chosen, HashTable) else d_model
         seen = by_id if route_features is None else checked_size(route_features, "`route_features`")
         self.routing = Routing(chosen, seen, generator=generator, **made)
@@ -193,6 +206,8 @@ class MixtureOfExperts(RoutedLayer):
             Experts, weights, auxiliary loss, counts and drops, over tokens with leading dimensions flattened.
         """
         tokens = self._checked(x)
+        if self.causal is None and self.training and x.ndim > 2 and isinstance(self.routing.router, ExpertChoice):
+            self._warn_of_later_tokens()
         selection = self._select(x, tokens, route_by, mask)
         if self.training and isinstance(self.routing.router, SigmoidTopK) and not is_recomputing():
             self._count(selection)
@@ -205,6 +220,16 @@ class MixtureOfExperts(RoutedLayer):
             shared = self._activated(rows @ self.shared_up.to(rows.dtype)) @ self.shared_down.to(rows.dtype)
             y = y + (shared if padding is None else shared.masked_fill(padding, 0))
         return y.reshape(*x.shape[:-1], self.out_features), selection
+
+    def _warn_of_later_tokens(self) -> None:
+        if not torch.compiler.is_compiling():
+            self.causal = False  # once
+            warnings.warn(
+                "experts that choose their tokens look at later ones of a text: a causal language model trained so "
+                'reads the future. Take router="top_k" there; for encoders and images pass causal=False.',
+                UserWarning,
+                stacklevel=6,
+            )
 
     def _count(self, selection: Selection) -> None:
         """Add to the load, in place: a CUDA graph reads it where it was. Transforms and exports count nothing."""
@@ -222,8 +247,10 @@ class MixtureOfExperts(RoutedLayer):
         seen = tokens if route_by is None else _flattened(route_by, x, columns)
         if self.training and self.jitter:
             seen = seen * torch.empty_like(seen).uniform_(1 - self.jitter, 1 + self.jitter)
+        reads = self.routing.router.reads_mask
+        length: dict[str, Any] = {"length": x.shape[-2]} if reads and x.ndim > 1 else {}
         if mask is None:
-            selection: Selection = self.routing(seen)
+            selection: Selection = self.routing(seen, **length)
             return selection
         if not isinstance(mask, Tensor) or mask.shape != x.shape[:-1] or mask.dtype != torch.bool:
             is_tensor = isinstance(mask, Tensor)
@@ -232,8 +259,8 @@ class MixtureOfExperts(RoutedLayer):
                 f"`mask` must be a bool tensor of shape {tuple(x.shape[:-1])}, as `x` has tokens; got {got}."
             )
         real = mask.reshape(-1)
-        selection = self.routing(seen.masked_fill(~real[:, None], 0), mask=real)  # padding may hold NaN
-        return selection if self.routing.router.reads_mask else selection.masked(real)
+        selection = self.routing(seen.masked_fill(~real[:, None], 0), mask=real, **length)  # padding may hold NaN
+        return selection if reads else selection.masked(real)
 
     def _routed(self, rows: Tensor, selection: Selection) -> Tensor:
         if self.exchange is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.layers.memory import Memory, of_tokens
+from sparsact.layers.memory import Memory, ZeroEmbedding, of_tokens
 from sparsact.layers.routed_layer import Flops, Routing, as_computed, fill_uniform
 from sparsact.routing.array_functions import scores
 from sparsact.routing.product_keys import ProductKeys
@@ -44,7 +44,7 @@ class ProductKeyMemory(Memory):
     Attributes
     ----------
     values : Parameter of shape (n_keys ** 2, d_model)
-        v, 0 at first.
+        v, 0 at first; ``table.weight`` in ``state_dict``.
     query_weight : Parameter of shape (n_heads * d_query, d_model)
         W, uniform within ``1 / sqrt(d_model)``.
 
@@ -81,20 +81,19 @@ class ProductKeyMemory(Memory):
     ) -> None:
         super().__init__()
         self.in_features = checked_size(d_model, "`d_model`")
-        self.sparse = bool(sparse)
         made: dict[str, Any] = {"dtype": dtype, "device": device}
         self._router = router = ProductKeys(n_keys, n_active, n_heads)
         d_query = 2 * max(1, d_model // 4) if d_query is None else checked_size(d_query, "`d_query`")
         router.width(n_heads * d_query)  # raises where it is odd
         self.routing = Routing(router, n_heads * d_query, generator=generator, **made)
-        self.values = nn.Parameter(torch.zeros(router.n_keys**2, d_model, **made))
+        self.table = ZeroEmbedding(router.n_keys**2, d_model, sparse=bool(sparse), **made)
         self.query_weight = nn.Parameter(torch.empty(n_heads * d_query, d_model, **made))
         self.norm = nn.BatchNorm1d(n_heads * d_query, **made) if batch_norm else None
         self._fill(generator)
 
     @torch.no_grad()
     def _fill(self, generator: torch.Generator | None) -> None:
-        self.values.zero_()
+        self.table.reset_parameters()
         fill_uniform(self.in_features**-0.5, (self.query_weight,), generator)
         if self.norm is not None:
             self.norm.reset_parameters()

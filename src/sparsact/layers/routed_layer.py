@@ -126,7 +126,7 @@ class Routing(nn.Module):
         """Arrays of the router by name, as :meth:`Router.select` takes them."""
         return {**self._parameters, **self._buffers}  # type: ignore[dict-item] # none of them is None
 
-    def forward(self, x: Tensor, **entries: Tensor) -> Selection:
+    def forward(self, x: Tensor, **entries: Tensor | int) -> Selection:
         """Units for each row of ``x`` (m, in_features), chosen outside autocast.
 
         Routing in low precision makes training unstable ("Switch Transformers", Section 2.4), and a hash of a rounded
@@ -164,7 +164,7 @@ class RoutedLayer(nn.Module):
 
     def _checked(self, x: Tensor) -> Tensor:
         """``x`` (..., in_features) as rows of the dtype of the layer's own parameters."""
-        rows: Tensor = checked_layer_inputs(x, self.in_features, next(self.parameters(recurse=False)).dtype)
+        rows: Tensor = checked_layer_inputs(x, self.in_features, next(self.parameters()).dtype)
         return rows
 
     def route(self, x: Tensor) -> Selection:

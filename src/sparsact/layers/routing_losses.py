@@ -54,23 +54,46 @@ class RoutingLosses:
     layers: dict[str, Any]
     selections: dict[str, list[Selection]]
     group: ProcessGroup | None = None
+    _before: list[Tensor] | None = field(default=None, repr=False)  # counts of earlier parts, of each run
     _pooled: list[Tensor] = field(default_factory=list, repr=False)
 
     @property
     def total(self) -> Tensor:
         r"""Term for the training loss: ``weight`` times the sum of the auxiliary losses of all layers and runs."""
-        runs = [(name, selection) for name, its in self.selections.items() for selection in its]
-        if not runs:
-            raise RuntimeError("no routed layer has run yet; call the model within `with routing_losses(model)`.")
-        if self.group is not None and len(self._pooled) != len(runs):  # once: other processes wait for it
-            loads = torch.cat([selection.counts.to(runs[0][1].counts) for _, selection in runs])
-            torch.distributed.all_reduce(loads, group=self.group)
-            self._pooled[:] = torch.split(loads, [selection.n_units for _, selection in runs])
-        pooled: list[Any] = self._pooled or [None] * len(runs)
-        losses = [self._loss(*run, counts) for run, counts in zip(runs, pooled, strict=True)]
+        runs, counts, loads = self._runs, self._counts(), self._loads()
+        losses = [self._loss(*run) for run in zip(*zip(*runs, strict=True), counts, loads, strict=True)]
         return self.weight * torch.stack([loss.to(losses[0]) for loss in losses]).sum()
 
-    def _loss(self, name: str, selection: Selection, counts: Tensor | None) -> Tensor:
+    @property
+    def _runs(self) -> list[tuple[str, Selection]]:
+        return [(name, selection) for name, its in self.selections.items() for selection in its]
+
+    def _counts(self) -> list[Tensor]:
+        """Choices of each run's experts, of all processes."""
+        runs = [selection for _, selection in self._runs]
+        if not runs:
+            raise RuntimeError("no routed layer has run yet; call the model within `with routing_losses(model)`.")
+        if self.group is None:
+            return [selection.counts for selection in runs]
+        if len(self._pooled) != len(runs):  # once: other processes wait for it
+            counts = torch.cat([selection.counts.to(runs[0].counts) for selection in runs])
+            torch.distributed.all_reduce(counts, group=self.group)
+            self._pooled[:] = torch.split(counts, [selection.n_units for selection in runs])
+        return self._pooled
+
+    def _loads(self) -> list[Tensor]:
+        """The same with earlier parts."""
+        counts = self._counts()
+        if self._before is None:
+            return counts
+        if len(self._before) != len(counts):
+            raise RuntimeError(
+                f"layers ran {len(self._before)} times in the earlier part and {len(counts)} times in this one; "
+                "run the same model in each."
+            )
+        return [own + before.to(own) for own, before in zip(counts, self._before, strict=True)]
+
+    def _loss(self, name: str, selection: Selection, counts: Tensor, load: Tensor) -> Tensor:
         layer, logits = self.layers[name], selection.logits
         if selection.auxiliary_loss is None:
             raise RuntimeError(
@@ -84,9 +107,10 @@ class RoutingLosses:
                 "a reentrant checkpoint; pass use_reentrant=False to torch.utils.checkpoint."
             )
         loss: Tensor = selection.auxiliary_loss
-        if counts is not None and isinstance(layer.routing.router, InputChoice):
-            n_processes = torch.distributed.get_world_size(self.group)
-            loss = layer.routing.router.pooled_loss(selection, counts.to(loss.device), n_processes)
+        if load is not selection.counts and isinstance(layer.routing.router, InputChoice):
+            n_processes = 1 if self.group is None else torch.distributed.get_world_size(self.group)
+            own = counts.to(loss.device), load.to(loss.device)
+            loss = layer.routing.router.pooled_loss(selection, *own, n_processes)
         return loss
 
     @property
@@ -107,7 +131,11 @@ class RoutingLosses:
 
 @contextmanager
 def routing_losses(
-    model: nn.Module, *, weight: float = WEIGHT, group: ProcessGroup | None = None
+    model: nn.Module,
+    *,
+    weight: float = WEIGHT,
+    group: ProcessGroup | None = None,
+    earlier: RoutingLosses | None = None,
 ) -> Iterator[RoutingLosses]:
     r"""Collect the auxiliary losses of all routed layers of a model that runs within a ``with`` statement.
 
@@ -127,6 +155,8 @@ def routing_losses(
         Processes that balance the load of their tokens together, such as ``torch.distributed.group.WORLD``: f counts
         them all, and the mean of the processes' losses and gradients, which ``DistributedDataParallel`` takes, is that
         of one process with the whole batch. None: each process balances its own tokens.
+    earlier : RoutingLosses, default=None
+        Of the part before this one, under gradient accumulation: f counts the tokens of all parts so far.
 
     Yields
     ------
@@ -139,14 +169,23 @@ def routing_losses(
     ------
     ValueError
         If the model has no routed layer.
+    RuntimeError
+        If ``total`` is read before a layer has run, or if layers ran more or less often in the earlier part.
 
     Notes
     -----
-    With gradient accumulation, add the total to the loss of each part, and divide that loss as a whole: each part
-    balances the load of its own tokens, so that the gradient is the mean over parts, and differs from the
-    gradient of the whole batch. A selection that ``forward_with_selection`` returns belongs to the caller, and is not
-    collected. With a ``group``, ``total`` sums the counts of all layers at once, so all of its processes must read it,
-    and run the layers equally often; losses that are no learned gate's, and ``statistics``, cover one process only.
+    Under gradient accumulation, weigh the total of each part by its share of the step's tokens without padding: the
+    z-loss and ``sequence_balance`` then add up to those of the whole batch, and so do their gradients. The first term,
+    a product of two means, adds up only where all parts have the same f. Each part has its own, or with ``earlier`` the
+    f of the parts so far, as in [1]_ and Megatron-LM: the last part has that of the whole batch. A selection that
+    ``forward_with_selection`` returns belongs to the caller, and is not collected. With a ``group``, ``total`` sums the
+    counts of all layers at once, so all of its processes must read it, and run the layers equally often; losses that
+    are no learned gate's, and ``statistics``, cover one process only.
+
+    References
+    ----------
+    .. [1] Z. Qiu et al., "Demons in the Detail: On Implementing Load Balancing Loss for Training Specialized
+       Mixture-of-Expert Models", 2025.
 
     Examples
     --------
@@ -158,18 +197,27 @@ def routing_losses(
     >>> (loss + losses.total).backward()
     >>> losses.statistics["1"].counts.sum()
     np.int64(40)
+
+    Two parts of a step, of 15 and of 5 tokens:
+
+    >>> losses = None
+    >>> for part in x.split(15):
+    ...     with routing_losses(model, earlier=losses) as losses:
+    ...         loss = model(part).square().mean()
+    ...     ((loss + losses.total) * len(part) / len(x)).backward()
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"`model` must be a torch.nn.Module; got {type(model).__name__}.")
     layers: dict[str, Any] = {name: layer for name, layer in model.named_modules() if hasattr(layer, "selections")}
     if not layers:
         raise ValueError(f"{type(model).__name__} has no routed layer; build it with a layer of sparsact.layers.")
-    losses = RoutingLosses(checked_number(weight, "`weight`"), layers, {name: [] for name in layers}, group)
-    before = {name: layer.selections for name, layer in layers.items()}
+    before = None if earlier is None else earlier._loads()
+    losses = RoutingLosses(checked_number(weight, "`weight`"), layers, {name: [] for name in layers}, group, before)
+    outer = {name: layer.selections for name, layer in layers.items()}
     for name, layer in layers.items():
         layer.selections = losses.selections[name]
     try:
         yield losses
     finally:
         for name, layer in layers.items():
-            layer.selections = before[name]
+            layer.selections = outer[name]

@@ -7,7 +7,7 @@ torch tensors alike. Layers (:mod:`sparsact.layers`) and learners route by the s
 from sparsact.kernels.hashing import hash_generator
 from sparsact.routing.block_top1 import BlockTop1
 from sparsact.routing.expert_choice import ExpertChoice
-from sparsact.routing.expert_gates import SigmoidTopK, SoftmaxTopK
+from sparsact.routing.expert_gates import SoftmaxTopK
 from sparsact.routing.hash_table import HashTable, balanced_table, clustered_table
 from sparsact.routing.lsh import EuclideanLSH, HyperplaneLSH, LearnedLSH
 from sparsact.routing.nearest import Interpolation, Nearest
@@ -16,6 +16,7 @@ from sparsact.routing.product_keys import ProductKeys
 from sparsact.routing.random_hash import RandomHash
 from sparsact.routing.router import ROUTERS, Router, from_dict, named
 from sparsact.routing.selection import EMPTY, Selection
+from sparsact.routing.sigmoid_top_k import SigmoidTopK
 from sparsact.routing.statistics import RoutingCollapseWarning, RoutingStatistics, warn_of_collapse
 from sparsact.routing.switch import Switch
 from sparsact.routing.top_k import TopK

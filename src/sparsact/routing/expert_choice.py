@@ -18,8 +18,7 @@ class ExpertChoice(ExpertGate):
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, expert i takes the :math:`\lceil c\, m / E \rceil` of m inputs with the
     largest :math:`p_i(x)` and weights them by it [1]_. The load is even by construction, so there is no auxiliary loss;
-    an input has between none and all of the experts. The choice looks at the whole batch, later positions of a text
-    included: not for models that generate.
+    an input has between none and all of the experts.
 
     Parameters
     ----------

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from math import ceil
 from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.array_functions import Array, ascending, constant, namespace, ones, scores, sigmoid, taken
+from sparsact.routing.array_functions import Array, ascending, constant, namespace, ones, scores, taken
+from sparsact.routing.balancing import batch_balance, sequence_balance, squared_normaliser
 from sparsact.routing.router import Router, State, check_choice
 from sparsact.routing.selection import EMPTY, Selection, counts_of
 from sparsact.routing.top_k import largest
@@ -25,7 +26,8 @@ ROUNDING: Final = 1e-9  # tolerance of a capacity: 1.1 * 100 / 10 is 11, and 11.
 class ExpertGate(Router):
     """Base of routers with a learned ``gate`` (experts, in_features), whose experts have limited room in a batch.
 
-    The state may hold ``mask`` (m,), False for padding: such inputs are sent nowhere, take no room, count in no loss.
+    The state may hold ``mask`` (m,), False for padding: such inputs are sent nowhere, take no room, count in no loss;
+    and ``length``, the number of inputs of a sequence, which layers take from the last axis but one of theirs.
     :class:`SoftmaxTopK` explains the fields.
     """
 
@@ -46,6 +48,11 @@ class ExpertGate(Router):
     @abstractmethod
     def capacity(self, n_inputs: float | Array, *, training: bool) -> Any:
         """Largest number of inputs of a group, by default the batch, that an expert takes; None for no limit."""
+
+    @property
+    def reads_others(self) -> bool:
+        """Whether room is limited, in training or outside of it."""
+        return any(self.capacity(1.0, training=training) is not None for training in (True, False))
 
     def width(self, in_features: int) -> int:
         """``n_experts``."""
@@ -81,11 +88,12 @@ class InputChoice(ExpertGate):
     priority: str = "weight"
     load_balance: float = 1.0
     z_loss: float = 0.1
+    sequence_balance: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
-        check_numbers(self, "load_balance", "z_loss")
+        check_numbers(self, "load_balance", "z_loss", "sequence_balance")
         checked_option(self.priority, "`priority`", PRIORITIES)
         check_choice(self.max_active(1), self.n_experts)
 
@@ -123,15 +131,10 @@ class InputChoice(ExpertGate):
         counts = counts_of(units, self.n_experts)
         late = self._late(units, priorities, real if "mask" in state else None, training)
         units = xp.where(late, EMPTY, units)
-        return Selection(
-            units,
-            xp.where(units == EMPTY, 0, xp.astype(weights, x.dtype)),
-            logits,
-            self._loss(logits, probabilities, counts, xp.astype(real, logits.dtype)),
-            counts,
-            xp.any(late, axis=1),
-            real=state.get("mask"),
-        )
+        weights, late = xp.where(units == EMPTY, 0, xp.astype(weights, x.dtype)), xp.any(late, axis=1)
+        real, length = state.get("mask"), state.get("length")
+        selection = Selection(units, weights, logits, None, counts, late, real=real, length=length)
+        return replace(selection, auxiliary_loss=self._loss(selection, probabilities, counts, counts))
 
     def _late(self, units: Array, weights: Array, real: Array | None, training: bool) -> Any:
         """Places (m, k) beyond the room of their experts: first choices come before second ones, then by priority."""
@@ -154,28 +157,26 @@ class InputChoice(ExpertGate):
         room = self.capacity(self._group_sizes(m, size, real, group), training=training)
         return (place >= room[group][:, None]) & (units != EMPTY)
 
-    def pooled_loss(self, selection: Selection, counts: Array, n_parts: int) -> Any:
-        """Auxiliary loss of one part of a batch; ``counts`` (experts,) are summed over all ``n_parts`` parts.
+    def pooled_loss(self, selection: Selection, counts: Array, load: Array, n_processes: int) -> Any:
+        """Auxiliary loss of one process's inputs, whose mean over processes is the loss of all of them.
 
-        The mean over parts, as data parallel training takes it, is the loss of the whole batch, and so is its gradient.
+        ``counts`` (experts,) are summed over processes; ``load`` (experts,) is what f counts: earlier inputs too.
         """
-        xp, logits = namespace(selection.logits), selection.logits
-        real = ones(logits.shape[:1], logits) if selection.real is None else xp.astype(selection.real, logits.dtype)
-        return self._loss(logits, self._probabilities(logits), counts, real, n_parts)
+        return self._loss(selection, self._probabilities(selection.logits), load, counts, n_processes)
 
-    def _loss(self, logits: Array, probabilities: Array, counts: Array, real: Array, n_parts: int = 1) -> Any:
-        xp, k = namespace(logits), self.max_active(1)
-        load = xp.astype(counts, logits.dtype)
-        n = xp.clip(xp.sum(load) / k, 1, None)  # inputs of all parts, without padding
+    def _loss(self, its: Selection, probabilities: Array, load: Array, counts: Array, n_processes: int = 1) -> Any:
+        xp, k = namespace(its.logits), self.max_active(1)
+        logits = its.logits
+        real = ones(logits.shape[:1], logits) if its.real is None else xp.astype(its.real, logits.dtype)
+        n = xp.clip(xp.sum(xp.astype(counts, logits.dtype)) / k, 1, None) / n_processes  # without padding
         total = xp.zeros((), dtype=logits.dtype, device=logits.device)
         if self.load_balance:
-            mean = n_parts * xp.sum(probabilities * real[:, None], axis=0) / n
-            total = total + self.load_balance * self.n_experts * xp.sum(load / (n * k) * mean)
-        if self.z_loss:
-            top = constant(xp.max(logits, axis=1, keepdims=True))
-            normaliser = xp.log(xp.sum(xp.exp(logits - top), axis=1)) + top[:, 0]
-            total = total + self.z_loss * n_parts * xp.sum(normaliser * normaliser * real) / n
-        return total
+            load = xp.astype(load, logits.dtype)
+            total = total + self.load_balance * batch_balance(probabilities, real, load, n)
+        if self.sequence_balance:
+            best = largest(constant(logits), k)  # as in DeepSeek-V3, without biases
+            total = total + self.sequence_balance * sequence_balance(probabilities, best, real, its.length, n)
+        return total + self.z_loss * squared_normaliser(logits, real, n) if self.z_loss else total
 
 
 def rounded_up(share: float | Array) -> Any:
@@ -215,6 +216,7 @@ class SoftmaxTopK(InputChoice):
         one: over itself alone it always has the weight 1, and the task gives the gate no gradient.
     capacity_factor, eval_capacity_factor : float or None, default=None
         In training and outside of it, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
+        With a limit, whether an input keeps its expert depends on others of its group, later tokens of a text included.
     priority : {"weight", "arrival"}
         Which inputs keep their expert when it is full: the ones of the largest probability, before it is normalised
         over the chosen [3]_, or the first of the batch.
@@ -222,6 +224,10 @@ class SoftmaxTopK(InputChoice):
         Number of consecutive inputs (a text, the inputs of a process) that share a room; None for the whole batch.
     load_balance, z_loss : float, default=1.0 and 0.1
         :math:`\lambda` and :math:`\mu`. Training adds 0.01 of the auxiliary loss, so that they are 0.01 and 0.001.
+    sequence_balance : float, default=0.0
+        Weight of the first term taken within each sequence instead of the batch, biases left out of the choice, and
+        averaged over sequences by their numbers of inputs without padding: equations (17) to (20) of [4]_, whose
+        :math:`\alpha` of 0.0001 is 0.01 here.
     random_state : int, default=0
         Of the gate, where no state is given.
 
@@ -230,6 +236,7 @@ class SoftmaxTopK(InputChoice):
     .. [1] A. Jiang et al., "Mixtral of Experts", 2024, Section 2.1.
     .. [2] W. Fedus, B. Zoph, N. Shazeer, "Switch Transformers", 2021, equation (4).
     .. [3] C. Riquelme et al., "Scaling Vision with Sparse Mixture of Experts", 2021, Section 4.
+    .. [4] DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, Section 2.1.2.
 
     Examples
     --------
@@ -263,87 +270,3 @@ class SoftmaxTopK(InputChoice):
         if (self.normalise or ("all" if self.n_active == 1 else "chosen")) == "all":
             return chosen
         return chosen / namespace(chosen).sum(chosen, axis=1, keepdims=True)
-
-
-@dataclass(frozen=True)
-class SigmoidTopK(InputChoice):
-    r"""The k experts of the largest :math:`\sigma((Gx)_i) + b_i`, balanced by the bias b instead of a loss.
-
-    The bias decides the choice alone: the weights are :math:`c\, s_i / \sum_{j\ \mathrm{chosen}} s_j` with
-    :math:`s = \sigma(Gx)`, and :math:`c\, s_i` for a single choice, so that the gate learns. After each step of
-    training ``sparsact.layers.update_biases`` adds :math:`u\, \mathrm{sign}(\bar n - n_i)` to :math:`b_i`, for the
-    number :math:`n_i` of inputs that expert i had [1]_.
-
-    Parameters
-    ----------
-    n_experts, n_active : int
-        E, and k, 2 by default.
-    bias_rate : float, default=0.001
-        u. In runs of a few hundred steps biases need 0.01 to get as far as the scores lie apart.
-    scale : float, default=1.0
-        c.
-    capacity_factor, eval_capacity_factor, priority, group_size, load_balance, z_loss, random_state
-        As in :class:`SoftmaxTopK`; the losses are 0 by default, and take :math:`s_i / \sum_j s_j` for probabilities.
-
-    References
-    ----------
-    .. [1] L. Wang et al., "Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts", 2024, Algorithm 1, and
-       DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, Section 2.1.2.
-
-    Examples
-    --------
-    The bias brings in the third expert, and the weights follow from the scores 1/2:
-
-    >>> state = {"gate": np.zeros((3, 1)), "bias": np.array([0.0, 0.0, 0.1])}
-    >>> chosen = SigmoidTopK(3, 2)([[1.0]], state)
-    >>> chosen.indices.tolist(), chosen.weights.tolist()
-    ([[0, 2]], [[0.5, 0.5]])
-    >>> SigmoidTopK(3, 2).moved_bias(state["bias"], np.array([7, 1, 4]))
-    array([-0.001,  0.001,  0.1  ])
-    """
-
-    name: ClassVar[str] = "sigmoid_top_k"
-    state_names: ClassVar[tuple[str, ...]] = ("gate", "bias")
-    kept_wide: ClassVar[tuple[str, ...]] = ("bias",)
-    n_active: int = 2
-    bias_rate: float = 0.001
-    scale: float = 1.0
-    _: KW_ONLY
-    load_balance: float = 0.0
-    z_loss: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_sizes(self, "n_active")
-        check_numbers(self, "bias_rate")
-        check_numbers(self, "scale", positive=True)
-        super().__post_init__()
-
-    def max_active(self, in_features: int) -> int:
-        """``n_active``."""
-        return self.n_active
-
-    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """``gate`` (experts, in_features) as in :class:`SoftmaxTopK`, and ``bias`` (experts,) of zeros."""
-        return {**super().initial_state(in_features, rng=rng), "bias": np.zeros(self.n_experts)}
-
-    def moved_bias(self, bias: Array, counts: Array) -> Any:
-        """The bias (experts,) after a step in which ``counts`` (experts,) inputs chose each expert."""
-        xp = namespace(bias)
-        beyond = xp.sum(counts) - self.n_experts * counts  # whole numbers: exact
-        return bias + self.bias_rate * xp.astype(xp.sign(beyond), bias.dtype)
-
-    def _probabilities(self, logits: Array) -> Any:
-        values = sigmoid(logits)
-        return values / (namespace(values).sum(values, axis=1, keepdims=True) + _TINY)
-
-    def _keys(self, logits: Array, state: State) -> Any:
-        return sigmoid(logits) + state["bias"]
-
-    def _weights(self, logits: Array, probabilities: Array, units: Array) -> Any:
-        if self.n_active == 1:
-            return self.scale * sigmoid(taken(logits, units))
-        chosen = taken(probabilities, units)
-        return self.scale * chosen / (namespace(chosen).sum(chosen, axis=1, keepdims=True) + _TINY)
-
-
-_TINY: Final = 1e-20  # where all scores underflow, weights are 0 and not NaN

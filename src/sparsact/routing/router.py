@@ -17,6 +17,7 @@ from sparsact.routing.array_functions import Array, like, namespace
 from sparsact.routing.selection import Selection
 from sparsact.saving.schema import present_names
 from sparsact.validation.arrays import Shape, checked_reals, checked_router_inputs, checked_tensor, has_shape, is_tensor
+from sparsact.validation.parameters import checked_size
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,7 +48,8 @@ class Router(ABC):
     routes_on : str
         ``"features"``: the rule looks at the pre-activations of the units themselves; ``"inputs"``: at the input.
     reads_mask : bool
-        Whether the state may hold ``mask`` (m,), False for padding, which the rule leaves out of loads and losses.
+        Whether the state may hold ``mask`` (m,), False for padding, which the rule leaves out of loads and losses, and
+        ``length``, the number of inputs of a sequence.
     """
 
     name: ClassVar[str]
@@ -78,6 +80,11 @@ class Router(ABC):
     def most_taken(self, m: int, *, training: bool) -> int | None:
         """The most places of a batch of m inputs that all units take together; None for no limit."""
         return None
+
+    @property
+    def reads_others(self) -> bool:
+        """Whether the units of an input may depend on other inputs of its batch, later ones included."""
+        return False
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Fresh state for inputs of ``in_features`` columns; empty for a rule that needs none."""
@@ -147,9 +154,14 @@ def _checked_state(state: Any, shapes: Mapping[str, Shape], x: Any, name: str) -
     missing = [each for each in shapes if not isinstance(state, Mapping) or each not in state]
     if missing:
         raise ValueError(f"the state of {name} lacks {', '.join(missing)}; start from initial_state().")
-    others = [each for each in state if each in shapes or each != "mask"]
+    free = [each for each in ("mask", "length") if each in state and each not in shapes]
+    others = [each for each in state if each not in free]
     checked = {each: _checked_entry(state[each], shapes.get(each), x, f"`{each}` of {name}") for each in others}
-    if len(others) < len(state):  # of padding
+    if "length" in free:
+        checked["length"] = checked_size(state["length"], f"`length` of {name}")
+        if len(x) % checked["length"]:
+            raise ValueError(f"`length` of {name} must divide the {len(x)} inputs; got {checked['length']}.")
+    if "mask" in free:  # of padding
         mask = checked["mask"] = state["mask"] if is_tensor(state["mask"]) else like(np.asarray(state["mask"]), x)
         if tuple(mask.shape) != (len(x),) or mask.dtype != namespace(x).bool:
             raise ValueError(f"`mask` of {name} must be bool of shape ({len(x)},); got shape {tuple(mask.shape)}.")

@@ -36,6 +36,8 @@ class Selection:
         False for padding; None where there is none.
     is_partial : bool
         Whether a place is left empty by choice, as where experts choose their inputs, and not for want of a unit.
+    length : int or None
+        Inputs of a sequence, of which losses by sequence make means; None for all of them.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Selection:
     dropped: Any
     real: Any = None
     is_partial: bool = False
+    length: int | None = None
 
     @classmethod
     def of(

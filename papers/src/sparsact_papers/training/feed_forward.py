@@ -16,7 +16,7 @@ ROUTED: Final[dict[str, dict[str, Any]]] = {
     "top-2": {"router": "top_k", "n_active": 2},
     "biases": {"router": "sigmoid", "n_active": 2, "bias_rate": 0.01},
     "Switch": {"router": "switch", "n_active": 1},
-    "expert choice": {"router": "expert_choice", "n_active": 2},
+    "expert choice": {"router": "expert_choice", "n_active": 2, "causal": False},
     "LSH": {"router": "hyperplane_lsh", "n_active": 2},
     "learned LSH": {"router": "learned_lsh", "n_active": 2},
     "hash": {"router": "hash_table", "n_active": 2},
