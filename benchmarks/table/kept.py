@@ -16,6 +16,7 @@ OF_FIGURES: Final = (
     "benchmarks",
     "gpu",
     "memories",
+    "mixtral",
     "mixture_gpu",
     "models",
     "routed_steps",

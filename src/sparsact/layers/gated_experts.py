@@ -1,8 +1,8 @@
 """Experts with gated activations on a CPU, some rows at a time: what lies between two products stays in the cache.
 
-Pre-activations and outputs are kept for the backward pass. Activations and gradients of all rows at once would be
-memory that is new to the process in each step, which takes a tenth of its time. At few rows, new memory for gradients at
-weights takes longer than products: there it comes in large pages, and those of experts without rows are never written.
+Pre-activations and outputs are kept for the backward pass. Activations and gradients of all rows at once would be new
+memory in each step, which takes a tenth of its time. At few rows, new memory for the gradients at weights takes longer
+than products: there it comes in large pages, and experts without rows are not written.
 """
 
 from __future__ import annotations
