@@ -45,19 +45,10 @@ class _GatedExperts(torch.autograd.Function):
     """Outputs of experts, and their first derivatives."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        rows: Tensor,
-        weights: Tensor,
-        up: Tensor,
-        down: Tensor,
-        indices: Tensor,
-        name: str,
-        composed: Composed,
-    ) -> Tensor:
-        output, ctx.bounds, saved = _outputs(rows, weights, up, down, indices, name)
-        ctx.save_for_backward(rows, weights, up, down, *saved)
-        ctx.name, ctx.composed = name, composed
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        output, ctx.bounds, saved = _outputs(*inputs[:6])
+        ctx.save_for_backward(*inputs[:4], *saved)
+        ctx.name, ctx.composed = inputs[5:]
         return output
 
     @staticmethod
