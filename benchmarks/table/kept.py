@@ -14,9 +14,9 @@ from benchmarks.table.cells import Rows
 FOLDER: Final = Path(__file__).parents[2] / "results"
 OF_FIGURES: Final = (
     "benchmarks",
+    "experts_cpu",
     "gpu",
     "memories",
-    "mixtral",
     "mixture_gpu",
     "models",
     "routed_steps",
