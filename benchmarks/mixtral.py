@@ -31,7 +31,7 @@ from sparsact.layers import replace_experts
 
 E, K = 8, 2
 STEPS: Final = 2  # of training in a turn
-READS: Final = 20  # passes of inference in a turn
+READS: Final = 20  # tokens of inference in a turn
 MOST: Final = {1: 1.2, 64: 1.0, 1024: 0.95, 4096: 0.95}  # times transformers' time, by tokens
 
 
@@ -41,7 +41,7 @@ def mixtral_block(d: int) -> Any:
     from transformers.models.mixtral.modeling_mixtral import MixtralModel, MixtralSparseMoeBlock
 
     sizes: dict[str, Any] = {"hidden_size": d, "intermediate_size": 2 * d, "num_local_experts": E}
-    config = MixtralConfig(**sizes, num_experts_per_tok=K, num_hidden_layers=0, vocab_size=2)
+    config = MixtralConfig(**sizes, num_experts_per_tok=K, num_hidden_layers=0, vocab_size=8)
     MixtralModel(config)  # sets the experts' implementation of the configuration
     block: Any = MixtralSparseMoeBlock(config)
     for parameter in block.parameters():
@@ -59,9 +59,9 @@ def train(block: Any, x: Tensor, gradient: Tensor) -> list[Any]:
 
 
 @torch.no_grad()
-def read(block: Any, x: Tensor) -> None:
-    """Outputs, computed several times."""
-    for _ in range(READS):
+def read(block: Any, tokens: Tensor) -> None:
+    """Outputs of one token after another, which take different experts."""
+    for x in tokens:
         block(x)
 
 
@@ -112,10 +112,10 @@ def training(theirs: Any, ours: Any, x: Tensor, most: float, turns: Callable[...
     ]
 
 
-def inference(theirs: Any, ours: Any, x: Tensor, turns: Callable[..., Any]) -> list[Figure]:
-    """Figures of passes without gradients."""
-    times = turns({"ours": partial(read, ours, x), "transformers": partial(read, theirs, x)})
-    quantity = "inference, times as fast as transformers"
+def inference(theirs: Any, ours: Any, tokens: Tensor, turns: Callable[..., Any]) -> list[Figure]:
+    """Figures of passes of one token each, without gradients."""
+    times = turns({"ours": partial(read, ours, tokens), "transformers": partial(read, theirs, tokens)})
+    x, quantity = tokens[0], "inference, times as fast as transformers"
     return [
         *(Figure.of(_work(x), f"inference, {name}", [t / READS for t in its], "s") for name, its in times.items()),
         Figure.ratio(_work(x), quantity, times["transformers"], times["ours"], least=1),
@@ -138,7 +138,7 @@ def main(arguments: Namespace) -> list[Figure]:
     theirs, ours = mixtral_block(d), mixtral_block(d)
     ours.load_state_dict(theirs.state_dict())
     replace_experts(ours)
-    figures = inference(theirs, ours, torch.randn(1, 1, d), turns)
+    figures = inference(theirs, ours, torch.randn(READS, 1, 1, d), turns)
     for m, most in MOST.items():
         figures += training(theirs, ours, torch.randn(1, m, d), most, turns)
     return figures
