@@ -60,9 +60,8 @@ class _GatedExperts(torch.autograd.Function):
         of_rows = rows.new_empty(len(order), rows.shape[1]) if needs[0] else None
         gradient = gradient.contiguous()
         of_weights = gather_dot(gradient, outputs, slots) if needs[1] else None
-        of_up, of_down = (
-            _gradient_like(of, ctx.bounds) if need else None for of, need in zip((up, down), needs[2:], strict=True)
-        )
+        of_up = _gradient_like(up, ctx.bounds) if needs[2] else None
+        of_down = _gradient_like(down, ctx.bounds) if needs[3] else None
         factors = weights.reshape(-1, 1)[order]
         for some, segments in _blocks(ctx.bounds, up.shape[2]) if any((needs[0], *needs[2:])) else ():
             u, v = z[some].chunk(2, 1)
