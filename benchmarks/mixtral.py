@@ -65,7 +65,7 @@ def read(block: Any, tokens: Tensor) -> None:
         block(x)
 
 
-class Products:
+class ProductsAlone:
     """Products of matrices of a step, with as many tokens for each expert that has any."""
 
     def __init__(self, experts: Any, m: int) -> None:
@@ -93,7 +93,7 @@ def training(theirs: Any, ours: Any, x: Tensor, most: float, turns: Callable[...
     gradient = torch.randn_like(x)
     pairs = zip(train(ours, x, gradient), train(theirs, x, gradient), strict=True)
     error = max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)
-    products = Products(theirs.experts, x.shape[1])
+    products = ProductsAlone(theirs.experts, x.shape[1])
     times = turns(
         {
             "ours": partial(train, ours, x, gradient),
