@@ -11,6 +11,7 @@ larger than without (within two standard errors of the difference); beside it, t
 CIFAR-10 and the text are there, a training step of each model of the experiment ``routed-layers``, without a goal.
 
     python -m benchmarks.mixture --device cuda [--dtype bfloat16]  # larger sizes, wall-clock time, no goals
+    python -m benchmarks.mixture --experts                         # the first comparison alone
 """
 
 from __future__ import annotations
@@ -144,7 +145,8 @@ def experts(m: int, d: int, h: int, repeats: int) -> list[Figure]:
     error = max(float((other - y).abs().max() / y.abs().max()) for other in others)
     sides["products alone"] = partial(products, moe)
     times = timed(sides, [torch.randn(m, d) for _ in range(repeats + WARM)])
-    work = f"{E} experts of {h}, {K} active, d={d}, {m:,} tokens"
+    on = "" if x.is_cuda else f", {torch.backends.cpu.get_cpu_capability()}"
+    work = f"{E} experts of {h}, {K} active, d={d}, {m:,} tokens{on}"
     return [
         *(Figure.of(work, f"{name}, seconds", its, "s") for name, its in times.items()),
         Figure.ratio(work, "loop, times as fast", times["loop"], times["ours"], least=1 / 0.9),
@@ -259,6 +261,7 @@ def training_steps(repeats: int, quick: bool) -> list[Figure]:
 @program(
     option("--device", choices=("cpu", "cuda"), default="cpu"),
     option("--dtype", choices=("float32", "bfloat16"), default="float32", help="on a GPU"),
+    option("--experts", action="store_true", help="compare the mixture of experts alone"),
     repeats=11,
 )
 def main(arguments: Namespace) -> list[Figure]:
@@ -270,9 +273,9 @@ def main(arguments: Namespace) -> list[Figure]:
         torch.set_default_dtype(getattr(torch, arguments.dtype))
     with torch.device(arguments.device):
         figures = experts(m, d, h, arguments.repeats)
-        for width in (d, 2 * d):
+        for width in () if arguments.experts else (d, 2 * d):
             figures += top_k(m // 4, width, t, 32, arguments.repeats)
-        if not on_gpu:
+        if not (on_gpu or arguments.experts):
             figures += balance(*((10, 2) if quick else (300, 10)))
             figures += training_steps(arguments.repeats, quick)
     if not on_gpu:

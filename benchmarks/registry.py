@@ -87,6 +87,7 @@ BENCHMARKS: Final = {
         ("planted", ()),
         ("top_k", ("torch",)),
         ("mixture", ("torch", "transformers")),
+        ("mixtral", ("torch", "transformers")),
         ("memories", ("torch",)),
         ("regression", ("lightgbm",)),
         ("updates", ("lightgbm",)),

@@ -16,6 +16,7 @@ SOILING, LOADING = (
     f"{name}: window 40,000, 2,000 rows in and out" for name in ("photovoltaics, soiling", "robot arm, loading")
 )
 KEYS, SLOTS = "1,048,576 units, 32 active, d=256, 256 inputs", "1,048,576 slots, 4 for each of 4,096 tokens"
+MIXTRAL, MIXTRAL_STEP = "Mixtral block of 8 experts of 2,048, d=1,024", "training, times as fast as transformers"
 HELD = "robot arm: 300,000 rows held, 2 stages of 16 tables"
 TREES_OVER = "LSHRegressor, base trees: RMSE over the best boosting's"
 SPREAD = "{:.3f} [{least:.3f}, {most:.3f}]"
@@ -45,6 +46,9 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "product keys speed": (KEYS, "product keys, times as fast as top-k", "{:.0f}"),
     "memory step 64": (f"{SLOTS}, d=64", "memory, times the bag's", "{:.2f}"),
     "memory step 256": (f"{SLOTS}, d=256", "memory, times the bag's", "{:.2f}"),
+    "mixtral 1": (f"{MIXTRAL}, 1 tokens, AVX512, 1 thread", MIXTRAL_STEP, "{:.1f}"),
+    "mixtral 64": (f"{MIXTRAL}, 64 tokens, AVX512, 1 thread", MIXTRAL_STEP, "{:.2f}"),
+    "mixtral 4096": (f"{MIXTRAL}, 4,096 tokens, AVX512, 1 thread", MIXTRAL_STEP, "{:.2f}"),
     "screen speed": ("2048x8192 bfloat16 Gaussian", "block, times as fast", "{:.1f}"),
     "whole speed": (TRAINED, "auto, times as fast", "{:.2f}"),
     "whole times": (TRAINED, "auto, times as fast", "{:.2f} times"),

@@ -14,6 +14,7 @@ from benchmarks.table.cells import Rows
 FOLDER: Final = Path(__file__).parents[2] / "results"
 OF_FIGURES: Final = (
     "benchmarks",
+    "experts_cpu",
     "gpu",
     "memories",
     "mixture_gpu",

@@ -164,5 +164,4 @@ def _computed(
         late = (indices == EMPTY).any(1)
         experts.selections.append(Selection.of(indices, weights.detach(), len(up), auxiliary_loss=None, dropped=late))
     rows = as_computed(x)
-    y = experts_of(rows, indices, weights.to(rows.dtype), up, down, activation)
-    return y.to(x.dtype)
+    return experts_of(rows, indices, weights.to(rows.dtype), up, down, activation).to(x.dtype)
