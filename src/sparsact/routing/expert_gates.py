@@ -101,9 +101,9 @@ class InputChoice(ExpertGate):
         """Weights (m, k) of the chosen experts."""
         return taken(probabilities, units)
 
-    def _priorities(self, probabilities: Array, weights: Array, units: Array) -> Any:
+    def _priorities(self, logits: Array, probabilities: Array, units: Array) -> Any:
         """Numbers (m, k) whose largest keep their place in a full expert."""
-        return weights
+        return taken(probabilities, units)
 
     def capacity(self, n_inputs: float | Array, *, training: bool) -> Any:
         """ceil(factor * k * n_inputs / E), or None for no limit."""
@@ -117,7 +117,7 @@ class InputChoice(ExpertGate):
         probabilities = self._probabilities(logits)
         units = largest(constant(self._keys(logits, state)), self.max_active(x.shape[1]))
         weights = self._weights(logits, probabilities, units)
-        priorities = constant(self._priorities(probabilities, weights, units))
+        priorities = constant(self._priorities(logits, probabilities, units))
         real = state["mask"] if "mask" in state else xp.ones((x.shape[0],), dtype=xp.bool, device=x.device)
         units = xp.where(real[:, None], units, EMPTY)
         counts = counts_of(units, self.n_experts)
@@ -133,7 +133,7 @@ class InputChoice(ExpertGate):
             real=state.get("mask"),
         )
 
-    def _late(self, units: Array, weights: Array, real: Array | None, training: bool) -> Any:
+    def _late(self, units: Array, priorities: Array, real: Array | None, training: bool) -> Any:
         """Places (m, k) beyond the room of their experts: first choices come before second ones, then by priority."""
         xp = namespace(units)
         m, k = units.shape
@@ -143,8 +143,8 @@ class InputChoice(ExpertGate):
         arrived = xp.arange(m, dtype=xp.int64, device=units.device)
         group = arrived // size
         if self.priority == "weight":
-            arrived = ascending(ascending(-xp.max(weights, axis=1)))
-        rank = ascending(ascending(-weights, axis=1), axis=1) * m + arrived[:, None]
+            arrived = ascending(ascending(-xp.max(priorities, axis=1)))
+        rank = ascending(ascending(-priorities, axis=1), axis=1) * m + arrived[:, None]
         queue = xp.reshape(xp.where(units == EMPTY, -1, units + self.n_experts * group[:, None]), (m * k,))
         order = ascending(xp.reshape(rank, (m * k,)))
         order = order[ascending(queue[order])]
@@ -255,9 +255,6 @@ class SoftmaxTopK(InputChoice):
         """``n_active``."""
         return self.n_active
 
-    def _priorities(self, probabilities: Array, weights: Array, units: Array) -> Any:
-        return taken(probabilities, units)
-
     def _weights(self, logits: Array, probabilities: Array, units: Array) -> Any:
         chosen = taken(probabilities, units)
         if (self.normalise or ("all" if self.n_active == 1 else "chosen")) == "all":
@@ -284,11 +281,13 @@ class SigmoidTopK(InputChoice):
         c.
     capacity_factor, eval_capacity_factor, priority, group_size, load_balance, z_loss, random_state
         As in :class:`SoftmaxTopK`; the losses are 0 by default, and take :math:`s_i / \sum_j s_j` for probabilities.
+        A full expert keeps the inputs of the largest :math:`s_i`, as in DeepSeek-V2 [2]_.
 
     References
     ----------
     .. [1] L. Wang et al., "Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts", 2024, Algorithm 1, and
        DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, Section 2.1.2.
+    .. [2] DeepSeek-AI, "DeepSeek-V2", 2024, Section 2.2.4.
 
     Examples
     --------
@@ -338,6 +337,9 @@ class SigmoidTopK(InputChoice):
 
     def _keys(self, logits: Array, state: State) -> Any:
         return sigmoid(logits) + state["bias"]
+
+    def _priorities(self, logits: Array, probabilities: Array, units: Array) -> Any:
+        return taken(logits, units)  # in the order of s, also where that rounds to 0 or 1
 
     def _weights(self, logits: Array, probabilities: Array, units: Array) -> Any:
         if self.n_active == 1:
