@@ -149,7 +149,9 @@ class InputChoice(ExpertGate):
         order = ascending(xp.reshape(rank, (m * k,)))
         order = order[ascending(queue[order])]
         served = queue[order]
-        before = xp.arange(m * k, dtype=xp.int64, device=units.device) - xp.searchsorted(served, served)
+        lengths = counts_of(served + 1, self.n_experts * (m // size + 2) + 1)  # of queues, after that of nobody
+        first = xp.cumsum(lengths, axis=0) - lengths
+        before = xp.arange(m * k, dtype=xp.int64, device=units.device) - first[served + 1]
         place = xp.reshape(before[ascending(order)], (m, k))
         room = self.capacity(self._group_sizes(m, size, real, group), training=training)
         return (place >= room[group][:, None]) & (units != EMPTY)
