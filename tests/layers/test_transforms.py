@@ -167,7 +167,7 @@ def own_operators(program):
 
 
 @pytest.mark.filterwarnings("ignore:`isinstance.treespec, LeafSpec.` is deprecated:FutureWarning")  # of torch.export
-@pytest.mark.parametrize("name", few_of([*EXPORTED, *MEMORIES], {"top_k", "top-k units", "product keys"}))
+@pytest.mark.parametrize("name", few_of([*EXPORTED, *MEMORIES], {"top_k"}))
 def test_operators_decompose_into_those_of_torch(name):
     """As exporters ask for whose format has no operators of ours."""
     moe, x, shapes = exportable(name), inputs(5), ({0: torch.export.Dim("m", min=2)},)

@@ -17,6 +17,7 @@ from sparsact.layers.routed_layer import Flops, Routing, as_computed, fill_unifo
 from sparsact.routing.array_functions import is_readable
 from sparsact.routing.ngram_hash import Collisions, NGramHash
 from sparsact.routing.selection import Selection
+from sparsact.validation.arrays import checked_layer_inputs
 from sparsact.validation.parameters import checked_size
 
 MOST_IDS: Final = 2**53  # routers see them as float64
@@ -151,14 +152,16 @@ class HashMemory(Memory):
             raise ValueError(
                 "the gate reads the states of the tokens; pass them as `context`, or build with gate=False."
             )
-        rows = None if context is None else self._checked(context, "context")
+        rows: Tensor | None = None
+        if context is not None:
+            rows = checked_layer_inputs(context, self.in_features, self.values.dtype, "context")
         last = x.shape[-1:] if context is None else context.shape[-2:-1]
         if context is not None and (context.shape[:-2] != x.shape[:-1] or not last or last > x.shape[-1:]):
             raise ValueError(
                 f"`context` must hold the states of the last tokens of texts of shape {tuple(x.shape)}; got shape "
                 f"{tuple(context.shape)}."
             )
-        selection = self._select(x, *last, documents, mask)
+        selection = self._select(x, last[0] if last else None, documents, mask)
         y = as_computed(self._read(selection, selection.indices))
         if rows is not None and self.key_weight is not None and self.gain is not None:
             if selection.real is not None:

@@ -166,7 +166,7 @@ def _scaled(moe: Any, hidden_states: Tensor) -> tuple[Tensor, Tensor]:
     up, down, activation = moe.experts.gate_up_proj, moe.experts.down_proj, partial(gated, moe.experts.act_fn)
     inputs = (rows[:, None] * weights[..., None]).flatten(0, 1)
     y = _computed(moe, inputs, indices.reshape(-1, 1), torch.ones_like(inputs[:, :1]), up, down, activation)
-    return moe.shared_expert(rows) + y.unflatten(0, indices.shape).sum(1), logits
+    return moe.shared_expert(rows) + y.reshape(*indices.shape, -1).sum(1), logits
 
 
 def _separate(experts: Any, hidden_states: Tensor, selected_experts: Tensor, routing_weights: Tensor) -> Tensor:

@@ -164,9 +164,9 @@ class RoutedLayer(nn.Module):
         self.routing.reset_parameters(generator)
         self._fill(generator)
 
-    def _checked(self, x: Tensor, name: str = "x") -> Tensor:
+    def _checked(self, x: Tensor) -> Tensor:
         """``x`` (..., in_features) as rows of the dtype of the layer's own parameters."""
-        rows: Tensor = checked_layer_inputs(x, self.in_features, next(self.parameters(recurse=False)).dtype, name)
+        rows: Tensor = checked_layer_inputs(x, self.in_features, next(self.parameters(recurse=False)).dtype)
         return rows
 
     def route(self, x: Tensor) -> Selection:

@@ -154,7 +154,7 @@ def composed_top_k(values: Tensor, k: int) -> Tensor:
     chosen = above | (equal & (equal.cumsum(dim=1) <= room))
     # The j-th chosen place of a row goes to column j; the others to a column past the last, which is cut off.
     column = (chosen.cumsum(dim=1) - 1).where(chosen, k)
-    places = integers(t, values).expand(m, t)
+    places: Tensor = integers(t, values).expand(m, t)
     return places.new_zeros(m, k + 1).scatter(1, column, places)[:, :k]
 
 
