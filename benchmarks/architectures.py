@@ -122,6 +122,11 @@ _DETR: Final[Mapping[str, Any]] = {
     "use_pretrained_backbone": False,
     "num_queries": 9,
 }
+LATENT: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("n_group", "topk_group", "first_k_dense_replace"), 1),
+    **dict.fromkeys(("q_lora_rank", "kv_lora_rank", "v_head_dim"), 8),
+    **dict.fromkeys(("qk_rope_head_dim", "qk_nope_head_dim", "head_dim"), 4),
+}
 _SPEECH: Final[Mapping[str, Any]] = {"conv_dim": (8, 8), "conv_stride": (5, 4), "conv_kernel": (10, 8)}
 
 
@@ -218,9 +223,7 @@ ARCHITECTURES: Final = (
     _text("MixtralForCausalLM", "Mixtral", SILU, **EXPERTS),
     _text("OlmoeForCausalLM", "OLMoE", SILU, **EXPERTS),
     _text("Qwen3MoeForCausalLM", "Qwen 3 MoE", SILU, **EXPERTS),
-    _text("DeepseekV3ForCausalLM", "DeepSeek V3, R1", SILU, **EXPERTS, n_group=1, topk_group=1, q_lora_rank=8,
-          kv_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8, first_k_dense_replace=1,
-          head_dim=...),
+    _text("DeepseekV3ForCausalLM", "DeepSeek V3, R1", SILU, **EXPERTS, **LATENT),
     _text("GptOssForCausalLM", "gpt-oss", "none (clipped SiLU)", **EXPERTS),
     _text("GemmaForCausalLM", "Gemma", GELU),
     _text("Gemma2ForCausalLM", "Gemma 2", GELU),

@@ -20,6 +20,7 @@ from citations import initials, local_citations
 from command_pages import command_pages
 from contest_tables import CONTESTS
 from kept_figures import measured, missed_bars, regression_contest, substitutions
+from mixture_table import mixture_families
 from paper_figures import exact_degrees, rademacher
 from routed_table import routed_table, routed_times
 from scaling_tables import scaling_tables
@@ -124,6 +125,7 @@ TABLES = {
     "commands": command_pages,
     "measured": measured,
     "missed_bars": missed_bars,
+    "mixture_families": mixture_families,
     "regression_contest": regression_contest,
     "refuted_table": refuted_table,
     "routed_table": routed_table,

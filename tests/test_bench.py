@@ -24,6 +24,7 @@ ROWS = ROOT / "results" / "benchmarks.jsonl"
 PACKAGE = ROOT / "benchmarks"
 _PARTS = {
     "architectures",
+    "mixture_families",
     "harness",
     "figures",
     "program",

@@ -129,13 +129,14 @@ def test_padding_changes_nothing_for_the_others(name):
     torch.testing.assert_close(moe(changed, mask=mask), y)
 
 
-@pytest.mark.parametrize("priority", ["weight", "arrival"])
-def test_full_experts_drop_by_priority(priority):
-    """By brute force: all first choices before second ones, then by the largest weight of a token, or in order."""
-    moe, x = layer(n_active=2, capacity_factor=0.5, priority=priority), inputs(19)
-    free = layer(n_active=2, capacity_factor=None).route(x)
+@grid(priority=["weight", "arrival"], name=["top_k", "sigmoid"])
+def test_full_experts_drop_by_priority(name, priority):
+    """By brute force: all first choices before second ones, then by the largest score of a token, or in order."""
+    moe, x = layer(name, n_active=2, capacity_factor=0.5, priority=priority), inputs(19)
+    free = layer(name, n_active=2, capacity_factor=None).route(x)
     room, taken, kept = -(-19 * 2 * 0.5 // experts), [0] * experts, set()
-    largest = free.logits.softmax(1).max(1).values.tolist()
+    scores = free.logits.softmax(1) if name == "top_k" else free.logits.sigmoid()
+    largest = scores.max(1).values.tolist()
     order = sorted(range(19), key=lambda i: -largest[i]) if priority == "weight" else range(19)
     for choice in range(2):
         for i in order:
@@ -305,10 +306,11 @@ def test_a_full_expert_with_one_choice_drops_the_least_weights(name):
         assert not kept.all()
 
 
-@pytest.mark.parametrize("k", [1, 2])
-def test_a_permuted_batch_drops_the_same_tokens(k):
+@grid(name=["top_k", "sigmoid"], k=[1, 2])
+def test_a_permuted_batch_drops_the_same_tokens(name, k):
     """By probability, also where a single choice is normalised over itself, so that every weight is 1."""
-    moe, x = layer("top_k", n_active=k, capacity_factor=0.6, normalise="chosen"), inputs(23)
+    normalised = {"normalise": "chosen"} if name == "top_k" else {}
+    moe, x = layer(name, n_active=k, capacity_factor=0.6, **normalised), inputs(23)
     order = torch.randperm(23, generator=seeded(4))
     assert moe.route(x).dropped.any()
     torch.testing.assert_close(moe(x[order]), moe(x)[order])

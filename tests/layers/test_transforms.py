@@ -15,6 +15,7 @@ from sparsact.layers import (
     BlockSparseFeedForward,
     LSHLayer,
     MixtureOfExperts,
+    ProductKeyMemory,
     SparselyActivatedLayer,
     routing_losses,
     update_biases,
@@ -136,20 +137,62 @@ class RoutedByItself(torch.nn.Module):
         return self.moe(x, route_by=x)
 
 
-EXPORTED = [*NAMES, *GROUPS, "buckets", "units of hashes", *BLOCKS]
+MEMORIES = {"product keys": lambda: ProductKeyMemory(6, n, 3, 2, sparse=False, **made)}
+
+
+def exportable(name, dtype=torch.float64):
+    moe = (LAYERS | GROUPS | BLOCKS | MEMORIES)[name]().eval().to(dtype)
+    return RoutedByItself(moe) if name == "hash_table" else moe
+
+
+EXPORTED = [*NAMES, *GROUPS, "buckets", "units of hashes", "top-k units", *BLOCKS]
+IN_ONNX = [name for name in [*EXPORTED, *MEMORIES] if "hash" not in name]  # which reads bits of floats
 QUICK = {"top_k", "buckets"}  # each takes a second
 
 
 @pytest.mark.parametrize("name", few_of(EXPORTED, QUICK))
 def test_exported_programs_take_batches_of_any_size(name):
     """Whether the example has few tokens, one group of them, or many."""
-    moe = (LAYERS | GROUPS | BLOCKS)[name]().eval()
-    moe = RoutedByItself(moe) if name == "hash_table" else moe
+    moe = exportable(name)
     for example in (3, 300):
         shapes = ({0: torch.export.Dim("m", min=2)},)
         exported = torch.export.export(moe, (inputs(example),), dynamic_shapes=shapes).module()
         for m in (2, 7, 301):
             torch.testing.assert_close(exported(inputs(m)), moe(inputs(m)))
+
+
+def own_operators(program):
+    graphs = [each.graph for each in program.graph_module.modules() if isinstance(each, torch.fx.GraphModule)]
+    return {str(node.target) for graph in graphs for node in graph.nodes if "sparsact." in str(node.target)}
+
+
+@pytest.mark.filterwarnings("ignore:`isinstance.treespec, LeafSpec.` is deprecated:FutureWarning")  # of torch.export
+@pytest.mark.parametrize("name", few_of([*EXPORTED, *MEMORIES], {"top_k"}))
+def test_operators_decompose_into_those_of_torch(name):
+    """As exporters ask for whose format has no operators of ours."""
+    moe, x, shapes = exportable(name), inputs(5), ({0: torch.export.Dim("m", min=2)},)
+    table = {key: value for key, value in torch._decomp.decomposition_table.items() if key.namespace == "sparsact"}
+    program = torch.export.export(moe, (x,), dynamic_shapes=shapes)
+    assert own_operators(program) or name == "buckets"
+    program = program.run_decompositions(table)
+    assert not own_operators(program)
+    for m in (2, 7, 301):
+        torch.testing.assert_close(program.module()(inputs(m)), moe(inputs(m)))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # of the exporter
+@pytest.mark.parametrize("name", few_of(IN_ONNX, {"top_k", "product keys"}))
+def test_onnx_runtime_computes_what_the_layer_does(name, tmp_path):
+    pytest.importorskip("onnxscript")
+    runtime, moe = pytest.importorskip("onnxruntime"), exportable(name, torch.float32)
+    shapes = ({0: torch.export.Dim("m", min=2)},)
+    program = torch.onnx.export(moe, (inputs(5).float(),), dynamo=True, dynamic_shapes=shapes, verbose=False)
+    program.save(tmp_path / "layer.onnx")
+    session = runtime.InferenceSession(tmp_path / "layer.onnx")
+    for m in (2, 7, 301):
+        x = inputs(m).float()
+        (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        torch.testing.assert_close(torch.from_numpy(found), moe(x), rtol=1e-4, atol=1e-5)
 
 
 @grid(name=["top_k", "switch", "sigmoid"], training=[True, False], group_size=[None, 5])

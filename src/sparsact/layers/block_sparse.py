@@ -103,7 +103,9 @@ class BlockSparseFeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Outputs (..., d_model) of inputs (..., d_model)."""
-        return self.forward_with_selection(x)[0]
+        y, selection = self.forward_with_selection(x)
+        self.units._report(selection)
+        return y
 
     def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
         """Outputs (..., d_model), and the selection that they were computed with: in training, a sampled one."""

@@ -16,7 +16,7 @@ from sparsact.layers.gated_experts import gated_experts
 from sparsact.layers.gather import gather_sum, scatter_outer
 from sparsact.layers.routed_layer import ACTIVATIONS, Activation, activation_of
 from sparsact.layers.segments import Groups, segment_matmul
-from sparsact.routing.array_functions import gpu_kernels, is_transformed
+from sparsact.routing.array_functions import gpu_kernels, is_for_onnx, is_transformed
 from sparsact.routing.operators import Operator, is_watched
 from sparsact.routing.router import Router, check_choice
 from sparsact.validation.parameters import checked_size
@@ -110,10 +110,23 @@ def experts_of(
         return gather_sum(weights, segment_matmul(activation(hidden), down, groups.starts), groups.slots)
 
     operands = rows, weights, up.to(rows.dtype), down.to(rows.dtype)
+    if is_for_onnx():
+        return _of_all(*operands, indices, activation, up_bias)
     name = NAMES.get(activation.args[0]) if isinstance(activation, partial) and activation.func is gated else None
     if name is None or up_bias is not None or not rows.is_cpu or is_transformed() or is_watched(*operands, indices):
         return composed(*operands)
     return gated_experts(*operands, indices, name, composed)
+
+
+def _of_all(
+    x: Tensor, weights: Tensor, up: Tensor, down: Tensor, indices: Tensor, activation: Activation, bias: Tensor | None
+) -> Tensor:
+    """The same, where every expert computes every row."""
+    hidden = x @ up  # (E, m, w)
+    outputs = activation(hidden if bias is None else hidden + bias.to(x.dtype)[:, None]) @ down
+    shares = weights.new_zeros(x.shape[0], up.shape[0])
+    shares = shares.scatter_add(1, indices.clamp(min=0), weights.masked_fill(indices < 0, 0))
+    return torch.einsum("me,emo->mo", shares, outputs)
 
 
 def _power(n_experts: int, n_active: int) -> int:

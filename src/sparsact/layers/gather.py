@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparsact import kernels
-from sparsact.routing.array_functions import gpu_kernels, is_transformed
+from sparsact.routing.array_functions import gpu_kernels
 from sparsact.routing.operators import of_two_matrices
 
 KERNEL_DTYPES: Final = (torch.float32, torch.float64, torch.bfloat16)
@@ -25,18 +25,16 @@ NUMBERS_AT_ONCE: Final = 2**24  # of selected rows, where they are copied side b
 
 def gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     """Products (m, k) of inputs x (m, n) with the rows of weight (t, n) that indices (m, k) name; 0 where -1."""
-    return _dots(x, weight, indices) if is_transformed() else _dot_operator(x, weight, indices)
+    return _dot_operator(x, weight, indices)
 
 
 def gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
     """Sums (m, n) of the rows of values (t, n) that indices (m, k) name, each times its number in a (m, k)."""
-    return _sums(a, values, indices) if is_transformed() else _sum_operator(a, values, indices)
+    return _sum_operator(a, values, indices)
 
 
 def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
     """Sums (rows, n) of a[i, j] * x[i] (of a (m, k), x (m, n)) over the places of indices (m, k) that name each row."""
-    if is_transformed():
-        return x.new_zeros(rows, x.shape[1]).index_add(0, indices.clamp(min=0).flatten(), _outer(a, x, indices))
     return _outer_operator(a, x, indices, rows)
 
 
@@ -89,6 +87,10 @@ def _sums(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
     return torch.einsum("mk,mkn->mn", a.masked_fill(empty, 0), selected)
 
 
+def _outers(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
+    return x.new_zeros(rows, x.shape[1]).index_add(0, indices.clamp(min=0).flatten(), _outer(a, x, indices))
+
+
 def _outer(a: Tensor, x: Tensor, indices: Tensor) -> Tensor:
     """Rows (m * k, n) of a[i, j] * x[i], zeros where nothing is named: without asking a device how many."""
     return (a[..., None] * x[:, None]).masked_fill((indices < 0)[..., None], 0).flatten(0, 1)
@@ -99,18 +101,21 @@ _dot_operator = of_two_matrices(
     lambda x, weight, indices: x.new_empty(indices.shape),
     lambda gradient, x, weight, indices: gather_sum(gradient, weight, indices),
     lambda gradient, x, weight, indices: scatter_outer(gradient, x, indices, weight.shape[0]),
+    _dots,
 )
 _sum_operator = of_two_matrices(
     _gather_sum,
     lambda a, values, indices: a.new_empty(a.shape[0], values.shape[1]),
     lambda gradient, a, values, indices: gather_dot(gradient, values, indices),
     lambda gradient, a, values, indices: scatter_outer(a, gradient, indices, values.shape[0]),
+    _sums,
 )
 _outer_operator = of_two_matrices(
     _scatter_outer,
     lambda a, x, indices, rows: x.new_empty(rows, x.shape[1]),
     lambda gradient, a, x, indices: gather_dot(x, gradient, indices),
     lambda gradient, a, x, indices: gather_sum(a, gradient, indices),
+    _outers,
 )
 
 

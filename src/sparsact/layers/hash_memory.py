@@ -17,6 +17,7 @@ from sparsact.layers.routed_layer import Flops, Routing, as_computed, fill_unifo
 from sparsact.routing.array_functions import is_readable
 from sparsact.routing.ngram_hash import Collisions, NGramHash
 from sparsact.routing.selection import Selection
+from sparsact.validation.arrays import checked_layer_inputs
 from sparsact.validation.parameters import checked_size
 
 MOST_IDS: Final = 2**53  # routers see them as float64
@@ -108,8 +109,13 @@ class HashMemory(Memory):
         self.key_weight = nn.Parameter(torch.empty(d_model, d_model, **made)) if gate else None
         self.gain = nn.Parameter(torch.empty(d_model, **made)) if gate else None
         self._canonical = None if vocabulary is None else np.asarray(vocabulary)  # as given, for an empty layer
-        if (ids := self._canonical) is not None and not (ids.dtype.kind in "iu" and ids.ndim == 1 and ids.min() >= 0):
-            raise ValueError("`vocabulary` must hold the canonical id of each token id, whole numbers from 0.")
+        if (ids := self._canonical) is not None and not (
+            ids.dtype.kind in "iu" and ids.ndim == 1 and ids.size and ids.min() >= 0
+        ):
+            raise ValueError(
+                "`vocabulary` must hold the canonical id of each token id, whole numbers from 0; got "
+                f"{ids.dtype} of shape {ids.shape}{f' from {ids.min()}' if ids.size else ''}."
+            )
         empty = None if ids is None else torch.empty(len(ids), dtype=torch.int64, device=device)
         self.register_buffer("vocabulary", empty)
         self._fill(generator)
@@ -125,7 +131,7 @@ class HashMemory(Memory):
 
     def route(self, x: Tensor, *, documents: Tensor | None = None, mask: Tensor | None = None) -> Selection:
         """Slots of each token of ``x`` (..., T); leading dimensions become one, in order."""
-        return self._select(x, x.shape[-1:], documents, mask)
+        return self._select(x, None, documents, mask)
 
     def forward_with_selection(
         self,
@@ -141,18 +147,21 @@ class HashMemory(Memory):
         ``documents`` (..., T) numbers the document of each token: no n-gram reaches into another one. ``mask`` (..., T)
         is False for padding, which stands for no token: its output is 0, and it counts nowhere.
         """
+        of_tokens(x, "x", "token ids")
         if context is None and self.key_weight is not None:
             raise ValueError(
                 "the gate reads the states of the tokens; pass them as `context`, or build with gate=False."
             )
-        rows = None if context is None else self._checked(context)
+        rows: Tensor | None = None
+        if context is not None:
+            rows = checked_layer_inputs(context, self.in_features, self.values.dtype, "context")
         last = x.shape[-1:] if context is None else context.shape[-2:-1]
         if context is not None and (context.shape[:-2] != x.shape[:-1] or not last or last > x.shape[-1:]):
             raise ValueError(
                 f"`context` must hold the states of the last tokens of texts of shape {tuple(x.shape)}; got shape "
                 f"{tuple(context.shape)}."
             )
-        selection = self._select(x, last, documents, mask)
+        selection = self._select(x, last[0] if last else None, documents, mask)
         y = as_computed(self._read(selection, selection.indices))
         if rows is not None and self.key_weight is not None and self.gain is not None:
             if selection.real is not None:
@@ -162,23 +171,25 @@ class HashMemory(Memory):
             y = y * ((states * keys).sum(-1, keepdim=True) * self.in_features**-0.5).sigmoid()
         return y.reshape(*x.shape[:-1], *last, self.in_features), selection
 
-    def _select(self, x: Tensor, last: Sequence[int], documents: Tensor | None, mask: Tensor | None) -> Selection:
-        windows = self._windows(x, documents, mask)[..., x.shape[-1] - last[0] :, :]
+    def _select(self, x: Tensor, last: int | None, documents: Tensor | None, mask: Tensor | None) -> Selection:
+        windows = self._windows(x, documents, mask)
+        first = 0 if last is None else x.shape[-1] - last
+        windows = windows[..., first:, :]
         found: Selection = self.routing(windows.flatten(0, -2).double())
         own = {"weights": found.weights.to(self.values), "auxiliary_loss": found.auxiliary_loss.to(self.values)}
         selection = replace(found, **own)
-        return selection if mask is None else selection.masked(mask[..., x.shape[-1] - last[0] :].reshape(-1))
+        return selection if mask is None else selection.masked(mask[..., first:].reshape(-1))
 
     def _windows(self, x: Tensor, documents: Tensor | None, mask: Tensor | None) -> Tensor:
         """The id of each token and of those before it, (..., T, N), canonical, and -1 for none."""
         n = self._router.ngram[-1]
-        ids = of_tokens(x, "x", getattr(x, "shape", ()), "token ids")
+        ids = of_tokens(x, "x", "token ids")
         if not ids.ndim or ids.shape[-1] < n:
             raise ValueError(
                 f"a text of {ids.shape[-1] if ids.ndim else 0} tokens is shorter than its {n}-grams; pass more of the "
                 "text, or at its beginning padding on the left with mask=."
             )
-        ids = ids if mask is None else ids.masked_fill(~of_tokens(mask, "mask", x.shape, "bool"), 0)
+        ids = ids if mask is None else ids.masked_fill(~of_tokens(mask, "mask", "bool", x.shape), 0)
         limit = MOST_IDS if self.vocabulary is None else len(self.vocabulary)
         if is_readable(ids) and ids.numel() and (ids.min() < 0 or ids.max() >= limit):
             raise ValueError(
@@ -189,7 +200,7 @@ class HashMemory(Memory):
         windows = _shifted_back(ids, n)
         if documents is None:
             return windows
-        own = of_tokens(documents, "documents", x.shape, "integers")
+        own = of_tokens(documents, "documents", "integers", x.shape)
         return windows.where(_shifted_back(own, n) == own[..., None], NO_TOKEN)
 
     def collisions(self, x: Tensor, *, documents: Tensor | None = None, mask: Tensor | None = None) -> Collisions:

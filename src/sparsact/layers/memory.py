@@ -58,11 +58,13 @@ class Memory(RoutedLayer):
         return f"{tuple(self.values.shape)}, sparse={self.sparse}"
 
 
-def of_tokens(tensor: Any, what: str, shape: Sequence[int], kinds: str) -> Tensor:
-    """A tensor with an entry for each token: of type bool where ``kinds`` is "bool", else integers."""
-    kind = str(tensor.dtype)[6:] if isinstance(tensor, Tensor) else type(tensor).__name__
-    got = tuple(getattr(tensor, "shape", ()))
-    if kind not in (("bool",) if kinds == "bool" else ("int32", "int64")) or got != tuple(shape):
-        raise ValueError(f"`{what}` must be a tensor of {kinds} of shape {tuple(shape)}; got {kind} of shape {got}.")
-    checked: Tensor = tensor
-    return checked
+def of_tokens(tensor: Any, what: str, kinds: str, shape: Sequence[int] | None = None) -> Tensor:
+    """A tensor with an entry for each token, any shape for None: bool where ``kinds`` is "bool", else integers."""
+    wanted = f"`{what}` must be a tensor of {kinds}" + ("" if shape is None else f" of shape {tuple(shape)}")
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{wanted}; got {type(tensor).__name__}: pass torch.as_tensor({what}).")
+    if tensor.dtype not in ((torch.bool,) if kinds == "bool" else (torch.int32, torch.int64)):
+        raise TypeError(f"{wanted}; got {tensor.dtype}: pass {what}.{'bool' if kinds == 'bool' else 'long'}().")
+    if shape is not None and tensor.shape != tuple(shape):
+        raise ValueError(f"{wanted}, one for each token; got shape {tuple(tensor.shape)}.")
+    return tensor

@@ -131,8 +131,6 @@ class MixtureOfExperts(RoutedLayer):
         self.in_features = checked_size(d_model, "`d_model`")
         self.n_units = checked_size(d_hidden, "`d_hidden`")
         self.out_features = d_model if d_out is None else checked_size(d_out, "`d_out`")
-        if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(f"`dtype` must be one of real numbers; got {dtype}.")
         self.jitter, self.activation = checked_number(jitter, "`jitter`", 1), activation
         self.is_gated = activation in tuple(GATED)
         self._activated = expert_activation(activation)

@@ -114,17 +114,20 @@ class ProductKeyMemory(Memory):
 
     def _select(self, x: Tensor, mask: Tensor | None) -> Selection:
         rows = self._checked(x)
-        real = None if mask is None else of_tokens(mask, "mask", x.shape[:-1], "bool").reshape(-1)
+        real = None if mask is None else of_tokens(mask, "mask", "bool", x.shape[:-1]).reshape(-1)
         if real is not None:
             rows = rows.masked_fill(~real[:, None], 0)  # padding may hold NaN
         queries = scores(rows, self.query_weight)
         if self.norm is not None:
             queries = queries.to(self.norm.weight.dtype)  # scores are float32 where the layer is narrower
             with torch.autocast(rows.device.type, enabled=False):
-                if real is None or not self.training:
-                    queries = self.norm(queries)
-                else:
-                    queries = queries.masked_scatter(real[:, None], self.norm(queries[real]))
+                seen = queries[real] if real is not None and self.training else queries
+                if self.training and len(seen) == 1:
+                    raise ValueError(
+                        "`batch_norm` needs two tokens or more in training; got 1: pass more, or call eval()."
+                    )
+                normal = self.norm(seen)
+                queries = normal if seen is queries or real is None else queries.masked_scatter(real[:, None], normal)
         selection: Selection = self.routing(queries)
         return selection if real is None else selection.masked(real)
 

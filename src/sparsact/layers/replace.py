@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sparsact.layers.expert_outputs import experts_of, gated
+from sparsact.layers.gather import gather_sum
 from sparsact.layers.routed_layer import Activation, as_computed, is_recomputing
 from sparsact.routing.selection import EMPTY, Selection
 
@@ -32,8 +33,8 @@ def replace_experts(model: nn.Module) -> int:
     Parameters
     ----------
     model : torch.nn.Module
-        Of transformers 5 or later: Mixtral, OLMoE, Qwen3-MoE, Switch transformers, and others whose experts are
-        ``down(act(gate(x)) * up(x))`` with stacked weights and without biases.
+        Of transformers 5 or later: Mixtral, Qwen3-MoE, DeepSeek-V3, gpt-oss, Nemotron-H and others whose experts have
+        stacked weights; Llama 4; and Switch transformers.
 
     Returns
     -------
@@ -43,13 +44,14 @@ def replace_experts(model: nn.Module) -> int:
     Raises
     ------
     ValueError
-        If the model has no such experts; the message names what its experts have beside that, if it has any.
+        If the model has no such experts; the message names what the experts that it has are instead.
 
     Notes
     -----
     The models add their own balancing loss where ``output_router_logits=True``. Within :func:`routing_losses` the
     replaced layers report their load; ``losses.total`` is refused, as they have no loss of their own. Experts of Switch
-    transformers are modules with a matrix each, which are stacked, a copy, in each call.
+    transformers are modules with a matrix each, which are stacked, a copy, in each call. Those of Llama 4 compute every
+    token in every expert as they are written, the chosen ones only when replaced.
 
     Examples
     --------
@@ -83,7 +85,7 @@ def replace_experts(model: nn.Module) -> int:
 def take_forward(module: nn.Module) -> None:
     """Let experts that were replaced run as they are written, until :func:`restore_forward`."""
     forward = vars(module).get("forward")
-    if isinstance(forward, partial) and forward.func in (_stacked, _separate):
+    if isinstance(forward, partial) and forward.func in (_stacked, _separate, _scaled):
         vars(module)[TAKEN] = vars(module).pop("forward")
 
 
@@ -106,41 +108,65 @@ def is_stacked(module: nn.Module, *, has_gate: bool = True) -> bool:
     return plain and hasattr(module, "act_fn") and (own_gate is None or own_gate.__name__ == "_default_apply_gate")
 
 
-def _reason(module: Any) -> str:
+def _reason(module: nn.Module) -> str:
     """Why the experts that a module holds stay as they are; empty where it holds none."""
     name = type(module).__name__
-    if isinstance(module, nn.ModuleDict) and name.endswith("Experts"):
-        return f"{name} are modules with a function of their own"
-    stacked = [each for each in ("gate_up_proj", "up_proj") if getattr(getattr(module, each, None), "ndim", 0) == 3]
-    if not stacked:
-        return ""
-    if "gate_up_proj" not in stacked:
-        return f"{name} have no gate"
-    if getattr(module, "gate_up_proj_bias", None) is not None:
-        return f"{name} have biases"
-    up, down = module.gate_up_proj, module.down_proj
-    if getattr(module, "is_transposed", False) or up.shape[1] != 2 * down.shape[2]:
-        return f"{name} compute with transposed weights"
-    return f"{name} have an activation or a norm of their own"
+    if getattr(module, "has_post_expert_norm", False):
+        return f"{name} normalise the output of each expert"
+    if isinstance(module, nn.ModuleDict | nn.ModuleList) and name.endswith("Experts"):
+        return f"{name} are modules, one for each expert"
+    holds_experts = any(type(each).__name__.endswith("Experts") for each in module.children())
+    if name.endswith("Experts") or (name.endswith("MoE") and not holds_experts):
+        return f"{name} has a function of its own, not that of transformers' use_experts_implementation"
+    return ""
 
 
 def _forward(module: nn.Module) -> Any:
     """The function that replaces a module's forward; None where it has no experts that fit."""
-    if is_stacked(module):
-        return _stacked
-    if isinstance(module, nn.ModuleDict) and type(module).__name__ == "SwitchTransformersExperts":
-        return _separate
-    return None
+    name = type(module).__name__
+    if name in ("Llama4TextMoe", "SwitchTransformersExperts"):
+        return _scaled if name == "Llama4TextMoe" else _separate
+    # transformers.integrations.moe.use_experts_implementation says by these attributes what it multiplies.
+    is_told = all(each in vars(module) for each in ("has_bias", "is_transposed", "is_concatenated"))
+    return _stacked if is_told and not getattr(module, "has_post_expert_norm", False) else None
 
 
 def _stacked(experts: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
-    """Outputs (m, d) of experts with weights ``gate_up_proj`` (E, 2 h, d) and ``down_proj`` (E, d, h)."""
-    n_experts = experts.gate_up_proj.shape[0]
+    """Outputs (m, d) of experts with weights ``gate_up_proj`` (E, 2 h, d) and ``down_proj`` (E, d, h), or transposed.
+
+    Without a gate ``up_proj`` (E, h, d) stands in place of the first.
+    """
+    name = "gate_up_proj" if experts.has_gate else "up_proj"
+    up, down = getattr(experts, name), experts.down_proj
+    if not experts.is_transposed:
+        up, down = up.transpose(1, 2), down.transpose(1, 2)
+    biases = (getattr(experts, f"{name}_bias"), experts.down_proj_bias) if experts.has_bias else (None, None)
     # Where a model is cut among processes, experts of other processes have numbers past the last.
-    indices = torch.where(top_k_index < n_experts, top_k_index, EMPTY)
-    function = F.silu if type(experts.act_fn).__name__ in ("SiLU", "SiLUActivation") else experts.act_fn
-    up, down = experts.gate_up_proj.transpose(1, 2), experts.down_proj.transpose(1, 2)
-    return _computed(experts, hidden_states, indices, top_k_weights, up, down, partial(gated, function))
+    indices = torch.where(top_k_index < len(up), top_k_index, EMPTY)
+    return _computed(experts, hidden_states, indices, top_k_weights, up, down, _activation(experts), *biases)
+
+
+def _activation(experts: Any) -> Activation:
+    """What lies between the products of stacked experts."""
+    if not experts.has_gate:
+        function: Activation = experts.act_fn
+        return function
+    if experts._apply_gate.__name__ != "_default_apply_gate":
+        of_its_own: Activation = experts._apply_gate
+        return of_its_own
+    is_silu = type(experts.act_fn).__name__ in ("SiLU", "SiLUActivation")
+    return partial(gated, F.silu if is_silu else experts.act_fn)
+
+
+def _scaled(moe: Any, hidden_states: Tensor) -> tuple[Tensor, Tensor]:
+    """Outputs (m, d) and logits of a layer of Llama 4, whose weights scale the inputs of the chosen experts."""
+    rows = hidden_states.reshape(-1, moe.hidden_dim)
+    scores, logits = moe.router(rows)
+    weights, indices = scores.topk(moe.top_k, 1)
+    up, down, activation = moe.experts.gate_up_proj, moe.experts.down_proj, partial(gated, moe.experts.act_fn)
+    inputs = (rows[:, None] * weights[..., None]).flatten(0, 1)
+    y = _computed(moe, inputs, indices.reshape(-1, 1), torch.ones_like(inputs[:, :1]), up, down, activation)
+    return moe.shared_expert(rows) + y.reshape(*indices.shape, -1).sum(1), logits
 
 
 def _separate(experts: Any, hidden_states: Tensor, selected_experts: Tensor, routing_weights: Tensor) -> Tensor:
@@ -158,10 +184,22 @@ def _separate(experts: Any, hidden_states: Tensor, selected_experts: Tensor, rou
 
 
 def _computed(
-    experts: Any, x: Tensor, indices: Tensor, weights: Tensor, up: Tensor, down: Tensor, activation: Activation
+    experts: Any,
+    x: Tensor,
+    indices: Tensor,
+    weights: Tensor,
+    up: Tensor,
+    down: Tensor,
+    activation: Activation,
+    up_bias: Tensor | None = None,
+    down_bias: Tensor | None = None,
 ) -> Tensor:
     if experts.selections is not None and not is_recomputing():
         late = (indices == EMPTY).any(1)
         experts.selections.append(Selection.of(indices, weights.detach(), len(up), auxiliary_loss=None, dropped=late))
     rows = as_computed(x)
-    return experts_of(rows, indices, weights.to(rows.dtype), up, down, activation).to(x.dtype)
+    weights = weights.to(rows.dtype)
+    y = experts_of(rows, indices, weights, up, down, activation, up_bias)
+    if down_bias is not None:
+        y = y + gather_sum(weights, down_bias.to(rows.dtype), indices)
+    return y.to(x.dtype)

@@ -91,6 +91,8 @@ class Routing(nn.Module):
             raise TypeError(f"`router` must be a router of sparsact.routing; got {router!r}.")
         self.router, self.in_features = router, in_features
         dtype = torch.get_default_dtype() if dtype is None else dtype
+        if not dtype.is_floating_point:
+            raise TypeError(f"`dtype` must be one of real numbers; got {dtype}.")
         device = torch.empty(0).device if device is None else device  # "meta" under `with torch.device("meta")`
         for name, value in self._drawn(generator).items():
             own = torch.promote_types(dtype, torch.float32) if name in router.kept_wide else dtype

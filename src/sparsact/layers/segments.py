@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sparsact.routing.array_functions import gpu_kernels, is_transformed
+from sparsact.routing.array_functions import gpu_kernels
 from sparsact.routing.operators import of_two_matrices
 
 SLOTS: Final = 64  # on a GPU a segment's length is a multiple of it
@@ -66,8 +66,10 @@ class Groups:
 
 def segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     """Rows of x (p, n) of segment e times weight[e], of weight (E, n, o): (p, o)."""
-    if not is_transformed():
-        return _matmul_operator(x, weight, starts)
+    return _matmul_operator(x, weight, starts)
+
+
+def _composed_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
     rows = torch.arange(x.shape[0], device=x.device)[:, None]
     segments = zip(weight, starts[:-1], starts[1:], strict=True)
     return torch.stack([(x @ of).where((begin <= rows) & (rows < end), 0) for of, begin, end in segments]).sum(0)
@@ -95,8 +97,10 @@ def _segment_matmul(x: Tensor, weight: Tensor, starts: Tensor) -> Tensor:
 
 def segment_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     """Products (E, n, o) of the rows of x (p, n), transposed, with the rows of y (p, o), for each segment."""
-    if not is_transformed():
-        return _outer_operator(x, y, starts)
+    return _outer_operator(x, y, starts)
+
+
+def _composed_outer(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     rows = torch.arange(x.shape[0], device=x.device)[:, None]
     return torch.stack([x.where((begin <= rows) & (rows < end), 0).T @ y for begin, end in pairwise(starts)])
 
@@ -129,12 +133,14 @@ _matmul_operator = of_two_matrices(
     lambda x, weight, starts: x.new_empty(x.shape[0], weight.shape[2]),
     lambda gradient, x, weight, starts: segment_matmul(gradient, weight.transpose(1, 2), starts),
     lambda gradient, x, weight, starts: _as_stored(weight, x, gradient, starts),
+    _composed_matmul,
 )
 _outer_operator = of_two_matrices(
     _segment_outer,
     lambda x, y, starts: x.new_empty(starts.shape[0] - 1, x.shape[1], y.shape[1]),
     lambda gradient, x, y, starts: segment_matmul(y, gradient.transpose(1, 2), starts),
     lambda gradient, x, y, starts: segment_matmul(x, gradient, starts),
+    _composed_outer,
 )
 
 

@@ -17,7 +17,6 @@ from sparsact.layers.routed_layer import (
     activation_of,
     as_computed,
     fill_uniform,
-    is_exporting,
 )
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
@@ -30,6 +29,8 @@ METHODS: Final = ("auto", "sparse", "dense")
 # of its own; what the kernels do not serve copies the rows it selects, and pays for few inputs only.
 SPARSE_READS: Final = {torch.float32: (2.0, 1 / 16), torch.float64: (2.0, 1 / 16), torch.bfloat16: (1.0, 1 / 50)}
 COPIED_READS: Final = (0.25, 0.0)
+# torch 2.6 cannot tell an export, whose program must not depend on the size of its example, from a compilation.
+takes_any_batch: Callable[[], bool] = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
 
 
 class SparselyActivatedLayer(RoutedLayer):
@@ -110,12 +111,12 @@ class SparselyActivatedLayer(RoutedLayer):
         self.method, self.activation = method, activation
         self._activation = activation_of(activation)
         made: dict[str, Any] = {"dtype": dtype, "device": device}
+        routed = n_units if getattr(router, "routes_on", None) == "features" else in_features
+        self.routing = Routing(router, routed, generator=generator, **made)
         self.up_weight = nn.Parameter(torch.empty(n_units, in_features, **made))
         self.up_bias = nn.Parameter(torch.empty(n_units, **made)) if bias else None
         self.down_weight = nn.Parameter(torch.empty(n_units, out_features, **made))
         self.down_bias = nn.Parameter(torch.empty(out_features, **made)) if bias else None
-        routed = n_units if getattr(router, "routes_on", None) == "features" else in_features
-        self.routing = Routing(router, routed, generator=generator, **made)
         units = router.width(routed)
         if n_units % units:
             raise ValueError(f"{router!r} chooses among {units} units, which do not divide `n_units` = {n_units}.")
@@ -164,7 +165,7 @@ class SparselyActivatedLayer(RoutedLayer):
         on_cpu = self.up_weight.device.type == "cpu"
         any_batch, each_input = SPARSE_READS.get(self.up_weight.dtype, COPIED_READS) if on_cpu else COPIED_READS
         m, k = selection.indices.shape
-        if is_exporting():  # one way for batches of any size
+        if takes_any_batch():
             return bool(2 * k > self.n_units)
         return bool(2 * k > self.n_units or m * k > max(any_batch, m * each_input) * self.n_units)
 

@@ -54,6 +54,8 @@ def ascending(values: Array, axis: int = -1) -> Any:
     """Places that sort ``values`` along an axis; equal ones keep their order."""
     if isinstance(values, np.ndarray):
         return np.argsort(values, axis=axis, kind="stable")
+    if is_for_onnx():
+        return values.sort(dim=axis).indices  # ONNX has one order, which is stable
     return values.argsort(dim=axis, stable=True)
 
 
@@ -71,6 +73,13 @@ def is_transformed() -> bool:
     if torch.compiler.is_compiling():
         return False
     return torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0
+
+
+def is_for_onnx() -> bool:
+    """Whether ``torch.onnx.export`` traces this call: ONNX lacks stable sorts and products of groups."""
+    import torch
+
+    return torch.compiler.is_compiling() and torch.onnx.is_in_onnx_export()
 
 
 def is_readable(array: Array) -> bool:

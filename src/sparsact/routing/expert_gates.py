@@ -109,9 +109,9 @@ class InputChoice(ExpertGate):
         """Weights (m, k) of the chosen experts."""
         return taken(probabilities, units)
 
-    def _priorities(self, probabilities: Array, weights: Array, units: Array) -> Any:
+    def _priorities(self, logits: Array, probabilities: Array, units: Array) -> Any:
         """Numbers (m, k) whose largest keep their place in a full expert."""
-        return weights
+        return taken(probabilities, units)
 
     def capacity(self, n_inputs: float | Array, *, training: bool) -> Any:
         """ceil(factor * k * n_inputs / E), or None for no limit."""
@@ -125,7 +125,7 @@ class InputChoice(ExpertGate):
         probabilities = self._probabilities(logits)
         units = largest(constant(self._keys(logits, state)), self.max_active(x.shape[1]))
         weights = self._weights(logits, probabilities, units)
-        priorities = constant(self._priorities(probabilities, weights, units))
+        priorities = constant(self._priorities(logits, probabilities, units))
         real = state["mask"] if "mask" in state else xp.ones((x.shape[0],), dtype=xp.bool, device=x.device)
         units = xp.where(real[:, None], units, EMPTY)
         counts = counts_of(units, self.n_experts)
@@ -136,7 +136,7 @@ class InputChoice(ExpertGate):
         selection = Selection(units, weights, logits, None, counts, late, real=real, length=length)
         return replace(selection, auxiliary_loss=self._loss(selection, probabilities, counts, counts))
 
-    def _late(self, units: Array, weights: Array, real: Array | None, training: bool) -> Any:
+    def _late(self, units: Array, priorities: Array, real: Array | None, training: bool) -> Any:
         """Places (m, k) beyond the room of their experts: first choices come before second ones, then by priority."""
         xp = namespace(units)
         m, k = units.shape
@@ -146,13 +146,15 @@ class InputChoice(ExpertGate):
         arrived = xp.arange(m, dtype=xp.int64, device=units.device)
         group = arrived // size
         if self.priority == "weight":
-            arrived = ascending(ascending(-xp.max(weights, axis=1)))
-        rank = ascending(ascending(-weights, axis=1), axis=1) * m + arrived[:, None]
+            arrived = ascending(ascending(-xp.max(priorities, axis=1)))
+        rank = ascending(ascending(-priorities, axis=1), axis=1) * m + arrived[:, None]
         queue = xp.reshape(xp.where(units == EMPTY, -1, units + self.n_experts * group[:, None]), (m * k,))
         order = ascending(xp.reshape(rank, (m * k,)))
         order = order[ascending(queue[order])]
         served = queue[order]
-        before = xp.arange(m * k, dtype=xp.int64, device=units.device) - xp.searchsorted(served, served)
+        lengths = counts_of(served + 1, self.n_experts * (m // size + 2) + 1)  # of queues, after that of nobody
+        first = xp.cumsum(lengths, axis=0) - lengths
+        before = xp.arange(m * k, dtype=xp.int64, device=units.device) - first[served + 1]
         place = xp.reshape(before[ascending(order)], (m, k))
         room = self.capacity(self._group_sizes(m, size, real, group), training=training)
         return (place >= room[group][:, None]) & (units != EMPTY)
@@ -261,9 +263,6 @@ class SoftmaxTopK(InputChoice):
     def max_active(self, in_features: int) -> int:
         """``n_active``."""
         return self.n_active
-
-    def _priorities(self, probabilities: Array, weights: Array, units: Array) -> Any:
-        return taken(probabilities, units)
 
     def _weights(self, logits: Array, probabilities: Array, units: Array) -> Any:
         chosen = taken(probabilities, units)

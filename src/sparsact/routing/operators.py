@@ -10,18 +10,21 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from sparsact import kernels
-from sparsact.routing.array_functions import gpu_kernels, is_transformed
+from sparsact.routing.array_functions import gpu_kernels, integers, is_transformed
 
 Backward = Callable[[Any, Any, Tensor], tuple[Tensor | None, ...]]
 
 
 class Operator:
-    """A function of tensors that torch compiles as one node, exports and differentiates.
+    """A function of tensors that torch compiles as one node, exports and differentiates; ONNX has it in parts.
 
     Parameters
     ----------
     function : callable
-        Computes a new tensor; without ``torch.func`` transforms, which need operators of torch's own.
+        Computes a new tensor.
+    composed : callable, default=None
+        The same of torch's own operators, for ``torch.func`` transforms and for ``torch.onnx.export``. None for a
+        function that only GPUs run.
     fake : callable
         Of the same arguments, an empty tensor of its shape.
     save, backward : callable, default=None
@@ -35,12 +38,15 @@ class Operator:
         fake: Callable[..., Tensor],
         save: Callable[[Any, Any, Any], None] | None = None,
         backward: Backward | None = None,
+        composed: Callable[..., Tensor] | None = None,
     ) -> None:
-        self.function, self.save, self.backward = function, save, backward
+        self.function, self.save, self.backward, self.composed = function, save, backward, composed
         name = f"sparsact::{function.__name__.lstrip('_')}"
         self.direct: Any = type(name.replace("::", "_"), (_Direct,), {})  # a profiler shows the name
         self.operator: Any = torch.library.custom_op(name, function, mutates_args=())
         self.operator.register_fake(fake)
+        if composed is not None:
+            torch._decomp.decomposition_table[self.operator._opoverload] = composed
         if backward is not None:
             self.operator.register_autograd(
                 lambda ctx, gradient: backward(ctx, ctx.needs_input_grad, gradient), setup_context=save
@@ -48,6 +54,8 @@ class Operator:
 
     def __call__(self, *inputs: object) -> Tensor:
         """The function's value at the inputs; the first input is a tensor."""
+        if self.composed is not None and is_transformed():
+            return self.composed(*inputs)
         if is_watched(*inputs):
             of_operator: Tensor = self.operator(*inputs)
             return of_operator
@@ -95,6 +103,7 @@ def of_two_matrices(
     fake: Callable[..., Tensor],
     first: Callable[..., Tensor],
     second: Callable[..., Tensor],
+    composed: Callable[..., Tensor],
 ) -> Operator:
     """An operator of two matrices, of indices and more, with functions for the gradient at each matrix."""
 
@@ -110,7 +119,7 @@ def of_two_matrices(
             *(None,) * (ctx.n_inputs - 2),
         )
 
-    return Operator(function, fake, save, backward)
+    return Operator(function, fake, save, backward, composed)
 
 
 MOST_UNITS: Final = 32_768  # of a row that a GPU holds at once
@@ -136,4 +145,19 @@ def _top_k(values: Tensor, k: int) -> Tensor:
     return torch.from_numpy(kernels.top_k(values.contiguous().numpy(), k, n_threads=torch.get_num_threads()))
 
 
-top_k = Operator(_top_k, lambda values, k: values.new_empty((values.shape[0], k), dtype=torch.int64))
+def composed_top_k(values: Tensor, k: int) -> Tensor:
+    """Places (m, k), in increasing order, of the k largest of each row; of equal values the first wins."""
+    m, t = values.shape
+    least = values.topk(k, dim=1).values[:, -1:]
+    above, equal = values > least, values == least
+    room = k - above.sum(dim=1, keepdim=True)
+    chosen = above | (equal & (equal.cumsum(dim=1) <= room))
+    # The j-th chosen place of a row goes to column j; the others to a column past the last, which is cut off.
+    column = (chosen.cumsum(dim=1) - 1).where(chosen, k)
+    places: Tensor = integers(t, values).expand(m, t)
+    return places.new_zeros(m, k + 1).scatter(1, column, places)[:, :k]
+
+
+top_k = Operator(
+    _top_k, lambda values, k: values.new_empty((values.shape[0], k), dtype=torch.int64), composed=composed_top_k
+)

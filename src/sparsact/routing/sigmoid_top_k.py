@@ -35,11 +35,13 @@ class SigmoidTopK(InputChoice):
         c.
     capacity_factor, eval_capacity_factor, priority, group_size, load_balance, z_loss, sequence_balance, random_state
         As in :class:`SoftmaxTopK`; the losses are 0 by default, and take :math:`s_i / \sum_j s_j` for probabilities.
+        A full expert keeps the inputs of the largest :math:`s_i`, as in DeepSeek-V2 [2]_.
 
     References
     ----------
     .. [1] L. Wang et al., "Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts", 2024, Algorithm 1, and
        DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, Section 2.1.2.
+    .. [2] DeepSeek-AI, "DeepSeek-V2", 2024, Section 2.2.4.
 
     Examples
     --------
@@ -89,6 +91,9 @@ class SigmoidTopK(InputChoice):
 
     def _keys(self, logits: Array, state: State) -> Any:
         return sigmoid(logits) + state["bias"]
+
+    def _priorities(self, logits: Array, probabilities: Array, units: Array) -> Any:
+        return taken(logits, units)  # in the order of s, also where that rounds to 0 or 1
 
     def _weights(self, logits: Array, probabilities: Array, units: Array) -> Any:
         if self.n_active == 1:

@@ -22,18 +22,9 @@ def largest(values: Array, k: int) -> Any:
         return kernels.top_k(np.ascontiguousarray(values, dtype=np.result_type(values.dtype, np.float32)), k)
     if k == t:
         return integers(t, values).expand(m, t)
-    from sparsact.routing.operators import has_top_k, top_k  # late: a tensor implies torch
+    from sparsact.routing.operators import composed_top_k, has_top_k, top_k  # late: a tensor implies torch
 
-    if has_top_k(values):
-        return top_k(values, k)
-    least = values.topk(k, dim=1).values[:, -1:]
-    above, equal = values > least, values == least
-    room = k - above.sum(dim=1, keepdim=True)
-    chosen = above | (equal & (equal.cumsum(dim=1) <= room))
-    # The j-th chosen place of a row goes to column j; the others to a column past the last, which is cut off.
-    column = (chosen.cumsum(dim=1) - 1).where(chosen, k)
-    places = integers(t, values).expand(m, t)
-    return places.new_zeros(m, k + 1).scatter(1, column, places)[:, :k]
+    return top_k(values, k) if has_top_k(values) else composed_top_k(values, k)
 
 
 @dataclass(frozen=True)

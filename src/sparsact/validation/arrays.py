@@ -318,18 +318,22 @@ def checked_router_inputs(x: Any) -> Any:
     return rows
 
 
-def checked_layer_inputs(x: Any, in_features: int, dtype: Any) -> Any:
+def checked_layer_inputs(x: Any, in_features: int, dtype: Any, name: str = "x") -> Any:
     """``x`` (..., in_features) as rows (m, in_features) of the layer's ``dtype``, which only autocast lets differ."""
     import torch
 
     if not isinstance(x, torch.Tensor):
-        raise TypeError(f"`x` must be a torch tensor; got {type(x).__name__}: pass torch.as_tensor(x).")
+        raise TypeError(f"`{name}` must be a torch tensor; got {type(x).__name__}: pass torch.as_tensor({name}).")
     if not x.dtype.is_floating_point:
-        raise TypeError(f"`x` must hold real numbers; got {x.dtype}: pass x.to({dtype}).")
+        raise TypeError(f"`{name}` must hold real numbers; got {x.dtype}: pass {name}.to({dtype}).")
     if x.ndim == 0 or x.shape[-1] != in_features:
-        raise ValueError(f"`x` must have {in_features} features in its last dimension; got shape {tuple(x.shape)}.")
+        raise ValueError(
+            f"`{name}` must have {in_features} features in its last dimension; got shape {tuple(x.shape)}."
+        )
     if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
-        raise TypeError(f"`x` is {x.dtype} and the layer {dtype}: pass x.to({dtype}), or layer.to({x.dtype}).")
+        raise TypeError(
+            f"`{name}` is {x.dtype} and the layer {dtype}: pass {name}.to({dtype}), or layer.to({x.dtype})."
+        )
     return x.to(dtype).reshape(-1, in_features)
 
 
