@@ -6,29 +6,15 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from routed_table import write_cells
-
 from sparsact import routing
 
 HERE = Path(__file__).parent
 COLUMNS = 512
-HEAD = (
-    "router",
-    "chooses",
-    "take it",
-    "needs",
-    "causal",
-    "learns",
-    "balance",
-    f"operations for one of 64 units at {COLUMNS} columns",
-    "source",
-)
 CAUSAL = {
     "itself": "yes",
     "earlier": "yes, but room grows with the number of inputs",
     "later": "no, it reads later inputs",
 }
-FAULT_HEAD = ("fault", "known from", "what sparsact does", "tests")
 
 
 def routers() -> list[dict[str, Any]]:
@@ -45,36 +31,44 @@ def faults() -> list[dict[str, Any]]:
 
 def router_table(path: Path) -> None:
     """Write which router suits which model: ``routed.rst`` includes it."""
-    write_cells(path, [HEAD, *map(_line, routers())])
+    _write(path, [(["router"], ["what a model must know"]), *map(_router, routers())])
 
 
 def fault_table(path: Path) -> None:
     """Write the faults and the tests against them: ``feed_forward.rst`` includes it."""
-    lines = [(one["fault"], one["known"] or "–", one["here"], ", ".join(map(_test, one["tests"]))) for one in faults()]
-    write_cells(path, [FAULT_HEAD, *lines])
+    _write(path, [(["fault"], ["here"]), *map(_fault, faults())])
 
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def _test(test: str) -> str:
-    return f"``{test.rpartition('::')[2]}``"
+def _write(path: Path, rows: list[tuple[list[str], list[str]]]) -> None:
+    """A table of two columns, which a telephone shows whole; each cell a paragraph a line."""
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 45 55", "   :class: paired", ""]
+    for left, right in rows:
+        for mark, cell in (("* -", left), ("  -", right)):
+            lines += [f"   {'   ' if n else mark} | {line}" for n, line in enumerate(cell)]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def _line(one: dict[str, Any]) -> tuple[str, ...]:
-    columns = one.get("columns", COLUMNS)
-    router = routing.from_dict(one["record"])
-    at = "" if columns == COLUMNS else f" (at {columns})"
+def _router(one: dict[str, Any]) -> tuple[list[str], list[str]]:
+    columns, router = one.get("columns", COLUMNS), routing.from_dict(one["record"])
+    learns = ", ".join(f"``{name}``" for name in router.trainable) or "nothing"
     causal = [CAUSAL[one["reads"]], *(f"{case['when']}: {CAUSAL[case['reads']]}" for case in one.get("case", ()))]
     return (
-        f":obj:`~sparsact.routing.{one['kind']}`",
-        one["chooses"],
-        one["take"],
-        one["needs"],
-        "; ".join(causal),
-        ", ".join(f"``{name}``" for name in router.trainable) or "nothing",
-        one["balance"],
-        f"{router.flops(columns):,}{at}",
-        one["source"],
+        [f":obj:`~sparsact.routing.{one['kind']}`", f"Chooses {one['chooses']}.", f"*{one['source']}*"],
+        [
+            f"Take it {one['take']}.",
+            f"**Needs** {one['needs']}.",
+            f"**Causal**: {'; '.join(causal)}.",
+            f"**Learns** {learns}. **Balance**: {one['balance']}.",
+            f"**Operations**: {router.flops(columns):,}, for inputs of {columns} numbers.",
+        ],
     )
+
+
+def _fault(one: dict[str, Any]) -> tuple[list[str], list[str]]:
+    left = [one["fault"], *([f"Known from {one['known']}."] if one["known"] else [])]
+    return left, [one["here"], *(f"``{test.rpartition('::')[2]}``" for test in one["tests"])]

@@ -87,4 +87,4 @@ def test_every_fault_has_tests_that_exist():
 def test_tables_are_written(name, tmp_path):
     getattr(router_tables, name)(tmp_path / "table.inc")
     rows = router_tables.routers() if name == "router_table" else router_tables.faults()
-    assert (tmp_path / "table.inc").read_text(encoding="utf-8").count("   * - ") == 1 + len(rows)
+    assert (tmp_path / "table.inc").read_text(encoding="utf-8").count("   * - | ") == 1 + len(rows)
