@@ -64,7 +64,7 @@ def _router(one: dict[str, Any]) -> tuple[list[str], list[str]]:
             f"**Needs** {one['needs']}.",
             f"**Causal**: {'; '.join(causal)}.",
             f"**Learns** {learns}. **Balance**: {one['balance']}.",
-            f"**Operations**: {router.flops(columns):,}, for inputs of {columns} numbers.",
+            f"**Operations**: {router.flops(columns):,}, for inputs of {columns} number{'s' * (columns > 1)}.",
         ],
     )
 
