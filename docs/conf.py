@@ -23,6 +23,7 @@ from kept_figures import measured, missed_bars, regression_contest, substitution
 from mixture_table import mixture_families
 from paper_figures import exact_degrees, rademacher
 from routed_table import routed_table, routed_times
+from router_tables import fault_table, router_table
 from scaling_tables import scaling_tables
 from theory_map import theory_map
 from verdict_table import refuted_table, verdict_table
@@ -123,6 +124,7 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 TABLES = {
     "bound_table": bound_table,
     "commands": command_pages,
+    "fault_table": fault_table,
     "measured": measured,
     "missed_bars": missed_bars,
     "mixture_families": mixture_families,
@@ -130,6 +132,7 @@ TABLES = {
     "refuted_table": refuted_table,
     "routed_table": routed_table,
     "routed_times": routed_times,
+    "router_table": router_table,
     "scaling_tables": scaling_tables,
     "verdict_table": verdict_table,
     **{name: contest.write for name, contest in CONTESTS.items()},

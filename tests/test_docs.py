@@ -43,6 +43,7 @@ SOURCES = [
 
 DEAR = {
     "cube_gp.rst",
+    "feed_forward.rst",
     "for_fast_regression.rst",
     "for_model_builders.rst",
     "for_inference_engineers.rst",
