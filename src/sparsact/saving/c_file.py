@@ -66,6 +66,12 @@ def head(what: str, name: str, n_columns: int, n_targets: int, note: str) -> str
     return _HEAD.substitute(sizes, what=what, name=name, note=note, version=__version__)
 
 
+def comment(text: str) -> str:
+    """A comment of these lines, in ASCII; marks of comments in them are taken apart."""
+    plain = text.encode("ascii", "backslashreplace").decode().replace("*/", "* /").replace("/*", "/ *")
+    return "/* " + plain.replace("\n", "\n * ") + "\n */\n"
+
+
 def array(name: str, values: NDArray[Any], *, bitwise: bool = False) -> str:
     """A constant array; of ``bitwise`` floats in a union with their bits, which are read faster than decimals."""
     flat = values.ravel() if values.size else zeros(1, values.dtype)
