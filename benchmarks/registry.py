@@ -90,6 +90,7 @@ BENCHMARKS: Final = {
         ("memories", ("torch",)),
         ("regression", ("lightgbm",)),
         ("updates", ("lightgbm",)),
+        ("distil", ()),
         ("lsh_slopes", ()),
         ("scaling", ("dask", "distributed")),
         ("busy", ()),

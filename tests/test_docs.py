@@ -64,6 +64,7 @@ RECORDS = {  # made by functions and classes whose examples show them
     "BlockPlan",
     "Certificate",
     "Collisions",
+    "Distillation",
     "FitResult",
     "Measurement",
     "Plan",

@@ -128,12 +128,13 @@ def distil(
     --------
     >>> import numpy as np
     >>> from sklearn.neighbors import KNeighborsRegressor
-    >>> from sparsact import distil
+    >>> from sparsact import LowDegreeRegressor, distil
     >>> X = np.random.default_rng(0).integers(0, 2, (400, 6))
     >>> y = 1.0 * (X[:, 0] ^ X[:, 1]) + X[:, 2]
-    >>> result = distil(KNeighborsRegressor(3), X, y, n_extra_rows=0, random_state=0)
+    >>> students = {"pairs": LowDegreeRegressor(2), "a line": LowDegreeRegressor(1)}
+    >>> result = distil(KNeighborsRegressor(3), X, y, students=students, random_state=0)
     >>> result.student, result.ratio.value <= 1
-    ('polynomial', True)
+    ('pairs', True)
     """
     X, y = checked_reals(X, "`X`"), checked_reals(y, "`y`")
     if X.ndim != 2 or not X.shape[1] or y.shape != X.shape[:1] or len(y) < _FEWEST:
@@ -151,7 +152,8 @@ def distil(
     test, known = np.split(order, [round(held_out * len(y))])
     validation, train = np.split(known, [round(_VALIDATION * len(known))])
     n_drawn = len(known) if n_extra_rows is None else checked_size(n_extra_rows, "`n_extra_rows`", minimum=0)
-    early = None
+    early: Teacher | None = None
+    late = teacher
     if out_of_fold is None:
         folds = KFold(n_folds, shuffle=True, random_state=seed)
         labels, early, late = _labels(teacher, X, y, (train, validation, test), folds)
@@ -161,7 +163,7 @@ def distil(
             "with `out_of_fold`, or leave `out_of_fold` away."
         )
     else:
-        labels, late = checked_per_row(out_of_fold, len(y), "`out_of_fold`"), teacher
+        labels = checked_per_row(out_of_fold, len(y), "`out_of_fold`")
 
     def learned(rows: NDArray[np.intp], share: float) -> tuple[Array, Array]:
         return X[rows], (1 - share) * labels[rows] + share * y[rows]

@@ -56,7 +56,7 @@ class Exportable(Protocol):
         """Write C99 to a path that ends with ``.c``, a graph of ONNX to ``.onnx``."""
 
 
-class Polynomial(Protocol):
+class FittedMonomials(Protocol):
     """Fitted polynomials: monomials, their coefficients (D,) or (T, D), and the constants, a float or (T,)."""
 
     @property
@@ -103,7 +103,7 @@ class ExportedFunction(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class RowSymbols:
     """How the rows of a model are written, which its programs read as signs: bit 1 is -1.
 
     Attributes
@@ -160,7 +160,7 @@ class Inputs:
         return signs, add("ReduceSum", strange, constant([1]), keepdims=1)
 
 
-def export_polynomial(path: str | Path, name: str | None, inputs: Inputs, model: Polynomial) -> None:
+def export_polynomial(path: str | Path, name: str | None, inputs: RowSymbols, model: FittedMonomials) -> None:
     """Write polynomials, whose monomials are products of signs, or of numbers.
 
     Raises
@@ -205,7 +205,7 @@ def export_polynomial(path: str | Path, name: str | None, inputs: Inputs, model:
     write_program(path, name, in_c, in_onnx)
 
 
-def export_table(path: str | Path, name: str | None, inputs: Inputs, model: str, values: Array | None) -> None:
+def export_table(path: str | Path, name: str | None, inputs: RowSymbols, model: str, values: Array | None) -> None:
     """Write a function of bits as its values (2**n, T) at all points, which are None if n is above ``MOST_BITS``.
 
     Raises

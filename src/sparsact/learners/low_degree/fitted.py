@@ -25,7 +25,7 @@ from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.low_degree.solvers.kernel import DualPolynomial
 from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic
 from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack
-from sparsact.learners.programs import ExportedFunction, Inputs, export_polynomial
+from sparsact.learners.programs import ExportedFunction, RowSymbols, export_polynomial
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
 from sparsact.transaction import lock_of
@@ -279,7 +279,7 @@ class FittedLowDegree(ExportedFunction):
 
     def _write_program(self, path: str | Path, name: str | None) -> None:
         check_is_fitted(self)
-        export_polynomial(path, name, Inputs(self.n_features_in_, self.encoding_), self)
+        export_polynomial(path, name, RowSymbols(self.n_features_in_, self.encoding_), self)
 
     def save(self, path: str | Path, *, statistic: bool = False) -> None:
         """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.

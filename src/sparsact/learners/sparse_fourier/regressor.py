@@ -21,7 +21,7 @@ from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.on_cube import LEARNED, OnCube
 from sparsact.learners.points import Encoding, Points, unpack
-from sparsact.learners.programs import ExportedFunction, Inputs, export_polynomial
+from sparsact.learners.programs import ExportedFunction, RowSymbols, export_polynomial
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 from sparsact.learners.sparse_fourier.search import SearchOptions, TermSearch
 from sparsact.saving import schema
@@ -274,7 +274,7 @@ class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstim
 
     def _write_program(self, path: str | Path, name: str | None) -> None:
         check_is_fitted(self)
-        export_polynomial(path, name, Inputs(self.n_features_in_, self.encoding_, self.cuts_), self)
+        export_polynomial(path, name, RowSymbols(self.n_features_in_, self.encoding_, self.cuts_), self)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
