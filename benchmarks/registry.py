@@ -91,6 +91,7 @@ BENCHMARKS: Final = {
         ("memories", ("torch",)),
         ("regression", ("lightgbm",)),
         ("updates", ("lightgbm",)),
+        ("distil", ()),
         ("lsh_slopes", ()),
         ("scaling", ("dask", "distributed")),
         ("busy", ()),

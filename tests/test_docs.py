@@ -65,6 +65,7 @@ RECORDS = {  # made by functions and classes whose examples show them
     "BlockPlan",
     "Certificate",
     "Collisions",
+    "Distillation",
     "FitResult",
     "Measurement",
     "Plan",

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         TablePlan,
         plan_table,
     )
+    from sparsact.learners.distillation import distil
+    from sparsact.learners.distilled import Distillation
     from sparsact.learners.pac import PACHypothesis, pac_learn
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
@@ -63,6 +65,7 @@ _HOMES: Final = {  # modules of the public names that are no modules
     "CubeEnsemble": "sparsact.learners",
     "CubeGPRegressor": "sparsact.learners",
     "CubeKernel": "sparsact.learners",
+    "Distillation": "sparsact.learners.distilled",
     "FitResult": "sparsact.fit.result",
     "InteractionsDisplay": "sparsact.reports.displays",
     "LSHClassifier": "sparsact.learners",
@@ -88,6 +91,7 @@ _HOMES: Final = {  # modules of the public names that are no modules
     "VarianceDisplay": "sparsact.reports.displays",
     "certify": "sparsact.certificate",
     "densify": "sparsact.inference",
+    "distil": "sparsact.learners.distillation",
     "fit_table": "sparsact.fit.fit_table",
     "load": "sparsact.saving.modelfile",
     "measure": "sparsact.inference",
@@ -105,6 +109,7 @@ __all__ = [
     "CubeGPRegressor",
     "CubeKernel",
     "DSMRegressor",
+    "Distillation",
     "FitResult",
     "InteractionsDisplay",
     "LSHClassifier",
@@ -134,6 +139,7 @@ __all__ = [
     "constructions",
     "datasets",
     "densify",
+    "distil",
     "distributed",
     "fit_table",
     "fourier",

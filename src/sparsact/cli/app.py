@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from sparsact.cli.bounds import bounds
 from sparsact.cli.certify import certify
 from sparsact.cli.doctor import doctor
+from sparsact.cli.export import export
 from sparsact.cli.fit import fit
 from sparsact.cli.inspect import inspect_model
 from sparsact.cli.measure import measure
@@ -89,6 +90,7 @@ def _options(
 for name, command in (
     ("fit", fit),
     ("predict", predict),
+    ("export", export),
     ("inspect", inspect_model),
     ("suggest", suggest),
     ("certify", certify),

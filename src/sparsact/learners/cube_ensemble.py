@@ -15,6 +15,7 @@ from sklearn.utils.validation import _get_feature_names
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hypercube import masks_of
 from sparsact.learners.points import Encoding, pack
+from sparsact.learners.programs import MOST_BITS, ExportedFunction, RowSymbols, export_table
 from sparsact.learners.stacking import intervals_about
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
@@ -34,7 +35,7 @@ _ARRAYS: Final = {
 }
 
 
-class CubeEnsemble:
+class CubeEnsemble(ExportedFunction):
     r"""A weighted mean of fitted models of up to 20 columns of bits, as its :math:`2^n` values.
 
     Whatever the models are, trees among them, their mean is a function on the cube: its Walsh spectrum is exact, and
@@ -153,6 +154,10 @@ class CubeEnsemble:
         named = [checked_subset(subset) for subset in subsets]
         masks_of(named, self.n_features_in_)  # validates the coordinates
         return np.array([sum(1 << i for i in subset) for subset in named], dtype=np.intp)
+
+    def _write_program(self, path: str | Path, name: str | None) -> None:
+        values = self._values[:, None] if self.n_features_in_ <= MOST_BITS else None
+        export_table(path, name, RowSymbols(self.n_features_in_, self.encoding_), type(self).__name__, values)
 
     def save(self, path: str | Path) -> None:
         """Write the ensemble to one file, which :func:`sparsact.load` reads back."""

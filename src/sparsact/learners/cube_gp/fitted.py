@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
+from sparsact.hypercube import points
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.cube_gp.kernel import CubeKernel
 from sparsact.learners.cube_gp.merged_rows import DistinctRows, distinct_points
@@ -21,6 +22,7 @@ from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, re
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.inducing import InducingSystem
 from sparsact.learners.on_cube import OnCube
+from sparsact.learners.programs import MOST_BITS, ExportedFunction, RowSymbols, export_table
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.transaction import locked
@@ -30,7 +32,7 @@ from sparsact.validation.parameters import checked_probability
 _LIKELIHOOD: Final = {"likelihood": ArrayField("1")}
 
 
-class FittedCubeGP(OnCube):
+class FittedCubeGP(OnCube, ExportedFunction):
     """Reading side of :class:`CubeGPRegressor`."""
 
     _CONTENT = "_posterior"
@@ -182,6 +184,12 @@ class FittedCubeGP(OnCube):
         check_is_fitted(self)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
         return variance_decomposition(self._posterior.draws(n_samples, rng))
+
+    def _write_program(self, path: str | Path, name: str | None) -> None:
+        check_is_fitted(self)
+        n = self.n_features_in_
+        values = self._posterior.values((points(n) < 0).astype(np.float64))[:, None] if n <= MOST_BITS else None
+        export_table(path, name, RowSymbols(n, self.encoding_, self.cuts_), type(self).__name__, values)
 
     @locked
     def save(self, path: str | Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
@@ -25,6 +25,7 @@ from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.low_degree.solvers.kernel import DualPolynomial
 from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic
 from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack
+from sparsact.learners.programs import ExportedFunction, RowSymbols, export_polynomial
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
 from sparsact.transaction import lock_of
@@ -48,7 +49,7 @@ _LEARNED: Final[Checks] = {
 }
 
 
-class FittedLowDegree(ABC):
+class FittedLowDegree(ExportedFunction):
     """Reading side of the low-degree estimators."""
 
     n_features_in_: int
@@ -276,6 +277,10 @@ class FittedLowDegree(ABC):
 
     # ---- files ----
 
+    def _write_program(self, path: str | Path, name: str | None) -> None:
+        check_is_fitted(self)
+        export_polynomial(path, name, RowSymbols(self.n_features_in_, self.encoding_), self)
+
     def save(self, path: str | Path, *, statistic: bool = False) -> None:
         """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.
 
@@ -302,8 +307,7 @@ class FittedLowDegree(ABC):
         """The estimator that :meth:`save` wrote."""
         learner: Self = schema.rebuild(cls, state, _LEARNED, optional=_LEARNED)
         n = learner.n_features_in_
-        if learner.subsets is not None:
-            Family.explicit(n, learner.subsets)
+        Family.explicit(n, learner.subsets or ())
         for name, check in (("degrees", schema.as_count), ("alphas", schema.as_nonnegative)):
             values = getattr(learner, name, [])
             for value in () if isinstance(values, str) and values == "auto" else values:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from importlib.resources import files
 from math import prod
 from string import Template
@@ -11,21 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact._version import __version__
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.prediction_limits import Ends
+from sparsact.saving.c_file import C_TYPES, array, head
 
-ON_A_LINE: Final = 8  # numbers
 AT_ONCE: Final = 8  # tags that ``model.c`` looks at
-C_TYPES: Final = {
-    "float64": "double",
-    "float32": "float",
-    "uint16": "uint16_t",
-    "uint32": "uint32_t",
-    "uint64": "uint64_t",
-    "int32": "int32_t",
-}
 
 
 def c_source(model: CompiledModel[Directory], ends: Ends, name: str, inputs: InputRules) -> str:
@@ -43,21 +33,21 @@ def c_source(model: CompiledModel[Directory], ends: Ends, name: str, inputs: Inp
     linear = {"level": model.level, "centre": model.centre, "trend": model.trend}
     limits = {"low": ends.low, "high": ends.high, "start": ends.start}
     linear |= {key: values for key, values in limits.items() if values is not None}
-    parts += [_array(key, values) for key, values in linear.items()]
+    parts += [array(key, values) for key, values in linear.items()]
     if model.trees is not None:
-        parts += [_array(f"tree_{key}", values) for key, values in model.trees.arrays().items()]
+        parts += [array(f"tree_{key}", values) for key, values in model.trees.arrays().items()]
     if model.columns is not None:
-        parts.append(_array("columns", model.columns.astype(np.uint32)))
+        parts.append(array("columns", model.columns.astype(np.uint32)))
     parts += _input_arrays(inputs)
     categories = _template("categories.c").substitute(name=name) if inputs.categories else ""
     note = f", a category that is a text what {name}_code gives, another itself" if inputs.categories else ""
+    note = f"A missing value is NaN{note}; a row with an infinity has the value NaN."
+    sizes = {"n_columns": inputs.n_columns, "n_targets": len(model.level)}
     return _template("model.c").substitute(
-        version=__version__,
+        sizes,
+        head=head("A model of hash tables", name, note=note, **sizes),
         name=name,
-        note=note,
         categories=categories,
-        n_columns=inputs.n_columns,
-        n_targets=len(model.level),
         most_columns=len(model.centre),
         most_local=max(table.hashes.local.shape[1] for table in tables.values()),
         most_codes=max(_n_codes(table) for table in tables.values()),
@@ -87,14 +77,14 @@ def _template(name: str) -> Template:
 def _input_arrays(inputs: InputRules) -> list[str]:
     """Arrays that encode rows."""
     if inputs.is_plain:
-        return [_array("fills", inputs.fills)]
+        return [array("fills", inputs.fills)]
     parts = []  # of arrays that are used: compilers warn of others
     if len(inputs.numeric):
-        parts += [_array("fills", inputs.fills), _array("numeric", inputs.numeric.astype(np.uint32))]
+        parts += [array("fills", inputs.fills), array("numeric", inputs.numeric.astype(np.uint32))]
     if len(inputs.gaps):
-        parts.append(_array("gaps", inputs.gaps.astype(np.uint32)))
+        parts.append(array("gaps", inputs.gaps.astype(np.uint32)))
     for place, one in enumerate(inputs.categories):
-        parts += [_array(f"known_{place}", one.known), _array(f"category_{place}", one.values)]
+        parts += [array(f"known_{place}", one.known), array(f"category_{place}", one.values)]
     return parts
 
 
@@ -182,30 +172,5 @@ def _table(name: str, table: CompiledTable[Directory], number: np.dtype[Any], we
     ]
     fields = [*numbers, *list(own.values())[:7], prod(buckets.coefficients.shape[1:]), *list(own.values())[7:]]
     bitwise = {"polynomials", "weights"}
-    text = "".join(_array(f"{name}_{key}", values, bitwise=key in bitwise) for key, values in arrays.items())
+    text = "".join(array(f"{name}_{key}", values, bitwise=key in bitwise) for key, values in arrays.items())
     return f"{text}static const struct tables {name} = {{{', '.join(map(str, fields))}}};\n\n"
-
-
-def _array(name: str, values: NDArray[Any], *, bitwise: bool = False) -> str:
-    """A constant array; of ``bitwise`` floats in a union with their bits, which are read faster than decimals."""
-    flat = values.ravel() if values.size else np.zeros(1, values.dtype)
-    kind = C_TYPES[flat.dtype.name]
-    if not (bitwise and flat.dtype.kind == "f"):
-        spellings: dict[str, Callable[[Any], str]] = {"u": hex, "i": str, "f": _in_c}
-        spelt = spellings[flat.dtype.kind]
-        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(spelt, flat.tolist()))}\n}};\n"
-    word = f"uint{8 * flat.dtype.itemsize}"
-    bits = _lines(map(hex, flat.view(word).tolist()))
-    declared = f"static const union {{ {word}_t bits[{len(flat)}]; {kind} numbers[{len(flat)}]; }}"
-    return f"{declared} {name} = {{{{\n{bits}\n}}}};\n"
-
-
-def _in_c(number: float) -> str:
-    """A float as C99 spells it."""
-    words = {"nan": "NAN", "inf": "INFINITY", "-inf": "-INFINITY"}
-    return words.get(str(number)) or number.hex()
-
-
-def _lines(numbers: Iterable[str]) -> str:
-    texts = list(numbers)
-    return ",\n".join(",".join(texts[start : start + ON_A_LINE]) for start in range(0, len(texts), ON_A_LINE))

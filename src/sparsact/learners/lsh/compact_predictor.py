@@ -8,7 +8,6 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsact import files
 from sparsact.kernels.bucket_statistics import n_features
 from sparsact.learners.lsh.c_source import c_source
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory
@@ -19,6 +18,7 @@ from sparsact.learners.lsh.predict import CompiledPredictor
 from sparsact.learners.lsh.prediction_limits import Ends
 from sparsact.learners.lsh.trees import TreeEnsemble
 from sparsact.saving import ModelFileError, modelfile, schema
+from sparsact.saving.c_file import write_program
 from sparsact.saving.schema import ArrayField, Arrays, State
 
 _LINEAR: Final = {
@@ -108,22 +108,15 @@ class CompactPredictor(CompiledPredictor):
 
     def export(self, path: str | Path, *, name: str | None = None) -> None:
         """Write the predictor as a program without dependencies; see :meth:`LSHRegressor.export`."""
-        path = Path(path)
-        name = f"{path.stem}_predict" if name is None else name
-        kind = path.suffix.lower()
-        if kind not in (".c", ".onnx"):
-            raise ValueError(f"`path` must end with .c or .onnx; got {str(path)!r}.")
         if self.ends.refuses:
             raise ValueError(
                 'a program of C or ONNX cannot raise an error for a row of empty buckets (fallback="raise"): call '
                 'set_params(fallback="nan") first, and look for NaN.'
             )
-        if kind == ".onnx":
-            files.write(path, onnx_model(self.model, self.ends, self.inputs))
-            return
-        if not (name.isidentifier() and name.isascii()):
-            raise ValueError(f"{name!r} is not a name of a C function; pass a `name` of letters, digits and _.")
-        files.write(path, c_source(self.model, self.ends, name, self.inputs))
+        model, ends, inputs = self.model, self.ends, self.inputs
+        write_program(
+            path, name, lambda own: c_source(model, ends, own, inputs), lambda: onnx_model(model, ends, inputs)
+        )
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:

@@ -1,20 +1,4 @@
-/* A model of hash tables, written by sparsact $version.
- *
- * C99, no dependency, no state: any number of threads may call it. One row of $n_columns numbers to $n_targets:
- *
- *     void $name(const double x[$n_columns], double y[$n_targets]);
- *
- * A missing value is NaN$note; a row with an infinity has the value NaN. Compile it without -ffast-math. With -DSPARSACT_STATIC the function is static, for files that include this one.
- */
-#include <math.h> /* its macros alone: no library is linked */
-#include <stddef.h>
-#include <stdint.h>
-
-#ifdef SPARSACT_STATIC
-static
-#endif
-void $name(const double *x, double *y);
-
+$head
 enum { COLUMNS = $n_columns, MOST_COLUMNS = $most_columns, MOST_LOCAL = $most_local, MOST_CODES = $most_codes, MOST_TABLES = $most_tables, TARGETS = $n_targets };
 
 /* Hash functions, and the polynomials of the buckets that hold rows, in ascending order of their keys: the first

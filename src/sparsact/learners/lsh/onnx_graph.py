@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sparsact.kernels.hashing import FARTHEST, FIRST, SECOND, STEP
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory
 from sparsact.learners.lsh.inputs import InputRules
-from sparsact.learners.lsh.onnx_file import ELEMENTS, OnnxGraph
 from sparsact.learners.lsh.prediction_limits import Ends
 from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.saving.onnx_file import ELEMENTS, OnnxGraph
 
 OPSET: Final = 18  # the first with BitwiseXor
 TREES, TREES_OPSET = "ai.onnx.ml", 5  # the first whose trees take float64

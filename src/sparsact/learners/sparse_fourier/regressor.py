@@ -21,6 +21,7 @@ from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.on_cube import LEARNED, OnCube
 from sparsact.learners.points import Encoding, Points, unpack
+from sparsact.learners.programs import ExportedFunction, RowSymbols, export_polynomial
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 from sparsact.learners.sparse_fourier.search import SearchOptions, TermSearch
 from sparsact.saving import schema
@@ -40,7 +41,7 @@ _LEARNED: Final[Checks] = {
 
 
 @dataclass(eq=False, repr=False)
-class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     r"""The significant monomials among all of degree at most d, and least squares on them.
 
     .. math:: f(x) = \hat f(\emptyset) + \sum_{S \in A} \hat f(S)\, \chi_S(x), \qquad \chi_S(x) = \prod_{i \in S} x_i,
@@ -270,6 +271,10 @@ class SparseFourierRegressor(OnCube, RegressorMixin, BaseEstimator):  # type: ig
         check_is_fitted(self)
         model = self.polynomial_ if self.held_out_ is None else self.held_out_
         return model.confidence_intervals(subsets, confidence)
+
+    def _write_program(self, path: str | Path, name: str | None) -> None:
+        check_is_fitted(self)
+        export_polynomial(path, name, RowSymbols(self.n_features_in_, self.encoding_, self.cuts_), self)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""

@@ -83,6 +83,11 @@ class OnnxGraph:
         return content
 
 
+def described(content: bytes, text: str) -> bytes:
+    """The file of a model with a text that describes it."""
+    return content + _text(6, text)
+
+
 def _varint(number: int) -> bytes:
     number &= 2**64 - 1
     digits = bytearray()

@@ -1,0 +1,289 @@
+r"""Distillation: a slow model becomes one that answers in microseconds.
+
+The student learns labels that the teacher gives to rows it has not seen. Labels of its own rows say little: a teacher
+that fits its rows closely repeats their targets, noise included [1]_.
+
+References
+----------
+.. [1] "Pocket Foundation Models: Distilling TFMs into CPU-Ready Gradient-Boosted Trees", 2026, arXiv:2605.18654.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from math import inf, nan
+from statistics import NormalDist
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_random_state
+
+from sparsact.learners.distilled import (
+    Array,
+    Distillation,
+    DistillationTrial,
+    Function,
+    microseconds_of,
+    root_mean,
+    root_ratio,
+)
+from sparsact.learners.low_degree import LowDegreeRegressorCV
+from sparsact.learners.lsh import LSHRegressor
+from sparsact.learners.points import detect_encoding, kernel_dtype
+from sparsact.validation.arrays import checked_per_row, checked_reals
+from sparsact.validation.parameters import checked_positive, checked_probability, checked_size
+
+TRUTH_SHARES: Final = (0.5, 0.0, 1.0)  # of the targets themselves in the labels; the first chooses the student
+WORSE: Final = 1.1  # times the teacher's error, from where a warning says so
+_VALIDATION: Final = 0.2  # of the rows that are not held out: they choose the student
+_ROUNDING: Final = 1e-9  # of the deviation of the targets: errors that do not count
+_NEIGHBOURS: Final = 8
+_FEWEST: Final = 50  # rows
+
+
+class Teacher(Protocol):
+    """A model with ``predict``."""
+
+    def predict(self, X: Any) -> Any:
+        """Values (m,) at rows (m, d)."""
+
+
+def distil(
+    teacher: Teacher | None,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    out_of_fold: ArrayLike | None = None,
+    students: Mapping[str, Any] | None = None,
+    n_extra_rows: int | None = None,
+    held_out: float = 0.2,
+    n_folds: int = 5,
+    max_microseconds: float | None = None,
+    confidence: float = 0.95,
+    random_state: int | np.random.RandomState | None = None,
+) -> Distillation:
+    r"""Replace a slow model by one that answers in microseconds, and measure what that costs.
+
+    A student learns :math:`(1 - \lambda) t_i + \lambda y_i`, where the label :math:`t_i` is what the teacher says of
+    row i without having seen it. Rows held out from both then compare their errors,
+
+    .. math:: r = \sqrt{\sum_i (g(x_i) - y_i)^2 \Big/ \sum_i (t(x_i) - y_i)^2}.
+
+    Parameters
+    ----------
+    teacher : estimator or None
+        A regressor of scikit-learn's interface, fitted or not: clones of it are fitted. Any object with ``predict``, or
+        None, if ``out_of_fold`` is given.
+    X, y : array-like of shape (m, d) and (m,)
+        Numbers, without missing values; at least 50 rows.
+    out_of_fold : array-like of shape (m,), optional
+        The teacher's predictions of the rows, each by a fit that did not see the row. Default: found here.
+    students : mapping of str to estimator, optional
+        By their names. Default: hash tables; hash tables on boosted trees; of bits or signs, polynomials.
+    n_extra_rows : int, optional
+        Rows to draw between neighbouring rows, which the teacher labels, tried with the best student. Default: as many
+        as are learned from; 0 with ``out_of_fold``, since the teacher would know the rows held out.
+    held_out : float, default=0.2
+        Share of the rows on which errors are measured.
+    n_folds : int, default=5
+        Folds of the labels; the teacher is fitted ``n_folds + 2`` times.
+    max_microseconds : float, optional
+        Most time for a row of a batch, measured here: hash tables are cut until they keep it.
+    confidence : float, default=0.95
+        Of the intervals.
+    random_state : int, RandomState or None, default=None
+        Of the rows held out, of the folds and of the rows drawn.
+
+    Returns
+    -------
+    result : Distillation
+        ``model``, ``predictor()``, ``export(path)``; ``print(result)`` shows the errors.
+
+    Raises
+    ------
+    ValueError
+        If the teacher cannot be cloned and its predictions are not given, if rows are too few, or if no student keeps
+        ``max_microseconds``.
+
+    Warns
+    -----
+    UserWarning
+        If the student's error is more than 1.1 of the teacher's.
+
+    Notes
+    -----
+    A fifth of the rows that are not held out chooses the student, at :math:`\lambda = 1/2`, and then :math:`\lambda`
+    from 0, 1/2 and 1. The other rows
+    are labelled by folds among themselves, this fifth by a fit to the others, so that no label and no choice has seen
+    the rows that judge it; predictions that are given may have. :math:`\lambda = 1` is the student without a teacher.
+    Intervals are normal ones of the logarithms. A drawn row lies between a row and one of its eight neighbours, in
+    standard deviations; a column of whole numbers is taken from one of the two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from sparsact import LowDegreeRegressor, distil
+    >>> X = np.random.default_rng(0).integers(0, 2, (400, 6))
+    >>> y = 1.0 * (X[:, 0] ^ X[:, 1]) + X[:, 2]
+    >>> students = {"pairs": LowDegreeRegressor(2), "a line": LowDegreeRegressor(1)}
+    >>> result = distil(KNeighborsRegressor(3), X, y, students=students, random_state=0)
+    >>> result.student, result.ratio.value <= 1
+    ('pairs', True)
+    """
+    X, y = checked_reals(X, "`X`"), checked_reals(y, "`y`")
+    if X.ndim != 2 or not X.shape[1] or y.shape != X.shape[:1] or len(y) < _FEWEST:
+        raise ValueError(f"`X` and `y` need shapes (m, d) and (m,), m from {_FEWEST} on; got {X.shape} and {y.shape}.")
+    if not checked_probability(held_out, "`held_out`") <= 0.5:
+        raise ValueError(f"`held_out` must be at most 0.5, so that rows are left to learn from; got {held_out}.")
+    checked_size(n_folds, "`n_folds`", minimum=2, maximum=20)
+    if students is not None and not students:
+        raise ValueError("`students` names none; pass estimators by their names, or leave it away.")
+    if max_microseconds is not None:
+        checked_positive(max_microseconds, "`max_microseconds`")
+    level = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+    seed, order = int(rng.integers(2**31)), rng.permutation(len(y))
+    test, known = np.split(order, [round(held_out * len(y))])
+    validation, train = np.split(known, [round(_VALIDATION * len(known))])
+    n_drawn = len(known) if n_extra_rows is None else checked_size(n_extra_rows, "`n_extra_rows`", minimum=0)
+    early: Teacher | None = None
+    late = teacher
+    if out_of_fold is None:
+        folds = KFold(n_folds, shuffle=True, random_state=seed)
+        labels, early, late = _labels(teacher, X, y, (train, validation, test), folds)
+    elif n_extra_rows:
+        raise ValueError(
+            "rows that are drawn need labels of a teacher that has not seen the rows held out: pass n_extra_rows=0 "
+            "with `out_of_fold`, or leave `out_of_fold` away."
+        )
+    else:
+        labels = checked_per_row(out_of_fold, len(y), "`out_of_fold`")
+
+    def learned(rows: NDArray[np.intp], share: float) -> tuple[Array, Array]:
+        return X[rows], (1 - share) * labels[rows] + share * y[rows]
+
+    students = _students(X, seed) if students is None else students
+    search = _Search(students, max_microseconds, X[validation], y[validation])
+    for name in students:
+        search.run(name, TRUTH_SHARES[0], *learned(train, TRUTH_SHARES[0]))
+    name = search.best.student
+    for share in TRUTH_SHARES[1:]:
+        search.run(name, share, *learned(train, share))
+    name, share = search.best.student, search.best.truth_share
+    if n_drawn and early is not None:
+        search.run(name, share, *_with_drawn(*learned(train, share), early, n_drawn, rng), n_drawn=n_drawn)
+    rows, targets = learned(known, share)
+    if search.best.n_extra_rows:
+        rows, targets = _with_drawn(rows, targets, late, n_drawn, rng)
+    model = clone(search.students[name]).fit(rows, targets)
+    if (answer := search.answer(model)) is None:
+        raise ValueError(f"no student answers within max_microseconds={max_microseconds} a row here; raise the limit.")
+    values, truth = np.asarray(answer(X[test]), dtype=np.float64), y[test]
+    ours, theirs = (values - truth) ** 2, (labels[test] - truth) ** 2
+    result = Distillation(
+        model=model,
+        student=name,
+        truth_share=share,
+        error=root_mean(ours, level),
+        teacher_error=root_mean(theirs, level),
+        ratio=root_ratio(ours, theirs, level),
+        distance=root_mean((values - labels[test]) ** 2, level),
+        microseconds=microseconds_of(answer, X[test]),
+        teacher_microseconds=nan if late is None else microseconds_of(late.predict, X[test]),
+        labels=labels,
+        held_out=test,
+        trials=tuple(search.trials),
+        answer=answer,
+    )
+    if result.ratio.value > WORSE and result.error.value > _ROUNDING * y.std():
+        warnings.warn(
+            f"the student's error to the truth is {result.ratio} times the teacher's; pass more rows, more "
+            "`n_extra_rows`, other `students`, or keep the teacher.",
+            stacklevel=2,
+        )
+    return result
+
+
+def _labels(
+    teacher: Any, X: Array, y: Array, parts: tuple[NDArray[np.intp], ...], folds: KFold
+) -> tuple[Array, Teacher, Teacher]:
+    """Labels (m,) of rows by fits that did not see them; the fit to the first part, and that to the first two."""
+    train, validation, test = parts
+    known, labels = np.concatenate([train, validation]), np.empty(len(y))
+    try:
+        early, late = (clone(teacher) for _ in range(2))
+    except TypeError as error:
+        raise ValueError(
+            "labels need fits of the teacher that have not seen their rows, and it cannot be cloned "
+            f"({type(teacher).__name__} is no estimator of scikit-learn's interface); pass `out_of_fold`, its "
+            "predictions of each row by a fit without it."
+        ) from error
+    early.fit(X[train], y[train])
+    late.fit(X[known], y[known])
+    labels[train] = cross_val_predict(clone(teacher), X[train], y[train], cv=folds)
+    labels[validation], labels[test] = early.predict(X[validation]), late.predict(X[test])
+    return checked_per_row(labels, len(y), "`teacher.predict`"), early, late
+
+
+def _students(X: Array, seed: int) -> dict[str, Any]:
+    """What may replace a teacher of such rows."""
+    found: dict[str, Any] = {
+        "hash tables": LSHRegressor(random_state=seed),
+        "hash tables on trees": LSHRegressor(base="trees", random_state=seed),
+    }
+    if detect_encoding(kernel_dtype(X))[0] in ("bits", "signs"):
+        return {"polynomial": LowDegreeRegressorCV(), **found}
+    return found
+
+
+class _Search:
+    """Students that were fitted to some labels, and their errors to the truth at other rows."""
+
+    def __init__(self, students: Mapping[str, Any], max_microseconds: float | None, new: Array, truth: Array) -> None:
+        self.students, self.trials = students, list[DistillationTrial]()
+        self._limit, self._new, self._truth = max_microseconds, new, truth
+
+    def run(self, name: str, share: float, rows: Array, targets: Array, n_drawn: int = 0) -> None:
+        """Add a trial."""
+        model = clone(self.students[name]).fit(rows, targets)
+        answer, error, microseconds = self.answer(model), inf, nan
+        if answer is not None:
+            error = float(np.sqrt(np.mean((np.asarray(answer(self._new)) - self._truth) ** 2)))
+            microseconds = microseconds_of(answer, self._new)
+        self.trials.append(DistillationTrial(name, share, n_drawn, error, microseconds))
+
+    def answer(self, model: Any) -> Function | None:
+        """The quickest way to the values of a student; None if it takes more than the limit for a row."""
+        answer: Function = model.predict
+        if isinstance(model, LSHRegressor):
+            try:
+                return model.predictor(dtype="float32", max_microseconds=self._limit)
+            except ValueError:  # no size of it keeps the limit
+                return None
+        slow = self._limit is not None and microseconds_of(answer, self._new) > self._limit
+        return None if slow else answer
+
+    @property
+    def best(self) -> DistillationTrial:
+        """The trial of least error."""
+        return min(self.trials, key=lambda trial: trial.error)
+
+
+def _with_drawn(X: Array, targets: Array, teacher: Any, n_drawn: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The rows, and rows drawn between a row and a neighbour of it, which the teacher labels."""
+    unit = X.std(axis=0)
+    scaled = X / np.where(unit > 0, unit, 1.0)
+    first = rng.integers(len(X), size=n_drawn)
+    finder = NearestNeighbors(n_neighbors=min(_NEIGHBOURS + 1, len(X))).fit(scaled)
+    near = finder.kneighbors(scaled[first], return_distance=False)
+    second = near[np.arange(n_drawn), rng.integers(1, near.shape[1], size=n_drawn)]
+    way, whole = rng.random((n_drawn, 1)), (np.round(X) == X).all(axis=0)
+    way = np.where(whole, rng.random((n_drawn, X.shape[1])) < way, way)
+    drawn = X[first] + way * (X[second] - X[first])
+    return np.concatenate([X, drawn]), np.concatenate([targets, teacher.predict(drawn)])

@@ -1,0 +1,150 @@
+"""The result of a distillation: the student, its errors beside the teacher's, and its time for a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, inf, sqrt
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.programs import Exportable
+
+Array = NDArray[np.float64]
+Function = Callable[[Array], Any]
+
+_REPEATS: Final = 5
+
+
+class Measured(NamedTuple):
+    """A number with the ends of its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+class DistillationTrial(NamedTuple):
+    """A student that was tried: share of the targets in its labels, rows drawn, error to the truth, time for a row.
+
+    The error is infinite where the student did not keep the limit of time.
+    """
+
+    student: str
+    truth_share: float
+    n_extra_rows: int
+    error: float
+    microseconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Distillation:
+    """A student with its errors and times beside the teacher's; see :func:`distil`.
+
+    Attributes
+    ----------
+    model : estimator
+        The student, fitted to all rows that are not held out.
+    student : str
+        Which of the students it is.
+    truth_share : float
+        Share of the targets in its labels; the rest is the teacher's.
+    error, teacher_error : Measured
+        Root mean square errors of student and teacher to the truth, at the rows held out.
+    ratio : Measured
+        The one over the other. The interval is that of pairs of errors at the same rows.
+    distance : Measured
+        Root mean square difference of student and teacher.
+    microseconds, teacher_microseconds : float
+        Time for a row of a batch, as measured here; the teacher's is NaN where there is none.
+    labels : ndarray of shape (m,)
+        What the teacher gives to each row without having seen it.
+    held_out : ndarray of intp
+        Rows that neither has seen.
+    trials : tuple of DistillationTrial
+        What was tried, on rows of neither kind.
+    answer : callable
+        What :meth:`predictor` returns.
+    """
+
+    model: Any
+    student: str
+    truth_share: float
+    error: Measured
+    teacher_error: Measured
+    ratio: Measured
+    distance: Measured
+    microseconds: float
+    teacher_microseconds: float
+    labels: Array
+    held_out: NDArray[np.intp]
+    trials: tuple[DistillationTrial, ...]
+    answer: Function
+
+    def predictor(self) -> Function:
+        """Values (m,) of rows (m, d): of hash tables by coefficients alone, else by ``predict``."""
+        return self.answer
+
+    def export(self, path: str | Path, *, name: str | None = None) -> None:
+        """Write the student as C99 or ONNX; see :meth:`LSHRegressor.export` and :meth:`LowDegreeRegressor.export`.
+
+        Raises
+        ------
+        ValueError
+            If the student has no program.
+        """
+        program = self.answer if isinstance(self.answer, Exportable) else self.model
+        if not isinstance(program, Exportable):
+            raise ValueError(
+                f"a {type(program).__name__} has no program; pass `students` that have one, such as LSHRegressor."
+            )
+        program.export(path, name=name)
+
+    def __str__(self) -> str:
+        labels = f"labels of {1 - self.truth_share:.0%} teacher and {self.truth_share:.0%} truth"
+        tried = "  tried: {:<22} truth {:.0%}, {:,} rows drawn, error {:.4g}, {:.2g} us a row"
+        return "\n".join(
+            [
+                f"{self.student}, from {labels}; root mean square errors at {len(self.held_out):,} rows held out:",
+                f"  student to the truth   {self.error}, {self.microseconds:.2g} us a row",
+                f"  teacher to the truth   {self.teacher_error}, {self.teacher_microseconds:.2g} us a row",
+                f"  student over teacher   {self.ratio}",
+                f"  student to the teacher {self.distance}",
+                *(tried.format(*trial) for trial in self.trials),
+            ]
+        )
+
+
+def root_mean(squares: Array, level: float) -> Measured:
+    """Root of the mean of squares (m,), with an interval of its logarithm."""
+    mean = float(squares.mean())
+    reach = level * float(squares.std(ddof=1)) / (2 * mean * sqrt(len(squares))) if mean else 0.0
+    return Measured(sqrt(mean), sqrt(mean) * exp(-reach), sqrt(mean) * exp(reach))
+
+
+def root_ratio(ours: Array, theirs: Array, level: float) -> Measured:
+    """Root of the ratio of the means of squares (m,) at the same rows."""
+    if not theirs.any():
+        return Measured(inf, inf, inf) if ours.any() else Measured(1.0, 1.0, 1.0)
+    ratio = sqrt(float(ours.mean() / theirs.mean()))
+    if not ratio:
+        return Measured(0.0, 0.0, 0.0)
+    reach = level * float((ours / ours.mean() - theirs / theirs.mean()).std(ddof=1)) / (2 * sqrt(len(ours)))
+    return Measured(ratio, ratio * exp(-reach), ratio * exp(reach))
+
+
+def microseconds_of(answer: Function, X: Array) -> float:
+    """Least time for a row of a batch, of some repetitions."""
+    took = []
+    for _ in range(_REPEATS):
+        start = perf_counter()
+        answer(X)
+        took.append(perf_counter() - start)
+    return 1e6 * min(took) / len(X)

@@ -1,0 +1,236 @@
+"""Fitted functions of bits or numbers as programs without dependencies: polynomials, and tables of all values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.hypercube import Subset
+from sparsact.learners.points import Encoding
+from sparsact.saving.c_file import array, head, write_program
+from sparsact.saving.onnx_file import ELEMENTS, OnnxGraph
+
+Array = NDArray[np.float64]
+
+MOST_PRODUCTS: Final = 1 << 17  # of columns, those that others begin with included
+MOST_BITS: Final = 16  # of a table of all values
+OPSET: Final = 18
+_IN_C: Final = Template("""\
+$head
+$data
+void $name(const double *given, double *y)
+{
+    double x[$n], nothing = 0.0;
+    for (size_t i = 0; i < $n; ++i) {
+        x[i] = $read;
+        nothing += 0.0 * given[i] + 0.0 * x[i]; /* NaN where the row is none of the model's */
+    }
+$body}
+""")
+_POLYNOMIAL: Final = """\
+    double products[DEPTH + 1] = {1.0};
+    for (size_t j = 0; j < T; ++j) y[j] = intercept[j] + nothing;
+    for (size_t i = 0; i < N; ++i) { /* a product is the one before it that has a column less, times that column */
+        products[sizes[i]] = products[sizes[i] - 1] * x[columns[i]];
+        for (size_t j = 0; j < T; ++j) y[j] += coefficients[i * T + j] * products[sizes[i]];
+    }
+"""
+_TABLE: Final = """\
+    size_t row = 0;
+    for (size_t i = 0; i < COLUMNS; ++i) row |= (size_t)(x[i] < 0.0) << i;
+    for (size_t j = 0; j < T; ++j) y[j] = values[row * T + j] + nothing;
+"""
+
+
+@runtime_checkable
+class Exportable(Protocol):
+    """A model that writes itself as a program."""
+
+    def export(self, path: str | Path, *, name: str | None = None) -> None:
+        """Write C99 to a path that ends with ``.c``, a graph of ONNX to ``.onnx``."""
+
+
+class FittedMonomials(Protocol):
+    """Fitted polynomials: monomials, their coefficients (D,) or (T, D), and the constants, a float or (T,)."""
+
+    @property
+    def subsets_(self) -> list[Subset]: ...  # noqa: D102 - as above
+
+    @property
+    def coefficients_(self) -> Array: ...  # noqa: D102
+
+    @property
+    def intercept_(self) -> Any: ...  # noqa: D102
+
+
+class ExportedFunction(ABC):
+    """Base of models that are a polynomial, or a function of few bits."""
+
+    def export(self, path: str | Path, *, name: str | None = None) -> None:
+        """Write the model as a function that needs nothing of this library: ``.c`` or ``.onnx``.
+
+        Parameters
+        ----------
+        path : path-like
+            ``model.c``: C99 without dependencies, a function ``void model_predict(const double *x, double *y)`` of one
+            row, which several threads may call. ``model.onnx``: a graph of opset 18 from ``X`` (rows, columns) to ``Y``
+            (rows, targets), both float64.
+        name : str, optional
+            Name of the C function, by default that of the file and ``_predict``.
+
+        Raises
+        ------
+        ValueError
+            If a polynomial has more than 131,072 products of columns, or another model more than 16 columns.
+
+        Notes
+        -----
+        A polynomial is one multiplication a product of columns; of other models a file holds the values at all rows of
+        bits. They are those of ``predict`` up to rounding, of a classifier those of ``decision_function``. Rows are
+        bits, signs or numbers as in ``fit``; one that ``predict`` refuses has the value NaN.
+        """
+        self._write_program(path, name)
+
+    @abstractmethod
+    def _write_program(self, path: str | Path, name: str | None) -> None:
+        """Write the fitted model by one of the functions below."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowSymbols:
+    """How the rows of a model are written, which its programs read as signs: bit 1 is -1.
+
+    Attributes
+    ----------
+    n : int
+        Columns.
+    encoding : {"bits", "signs"} or None
+        None: numbers, as they are or, with cuts, as bits that are 1 above them.
+    cuts : ndarray of shape (n,), optional
+    """
+
+    n: int
+    encoding: Encoding | None
+    cuts: Array | None = None
+
+    @property
+    def _symbols(self) -> tuple[float, float]:
+        """What stands for the signs +1 and -1."""
+        return (0.0, 1.0) if self.encoding == "bits" else (1.0, -1.0)
+
+    @property
+    def note(self) -> str:
+        """What the rows hold."""
+        if self.encoding is None:
+            return "A row with a missing value or an infinity has the value NaN."
+        plus, minus = self._symbols
+        return f"Numbers are {plus:g} or {minus:g}; a row with another has the value NaN."
+
+    def in_c(self, what: str, name: str, arrays: dict[str, NDArray[np.generic]], body: str, n_targets: int) -> str:
+        """Source of a program whose body finds y from the signs x."""
+        plus, minus = self._symbols
+        read = f"given[i] == {plus} ? 1.0 : given[i] == {minus} ? -1.0 : NAN"
+        if self.encoding is None:
+            read = "given[i]" if self.cuts is None else "given[i] > cuts[i] ? -1.0 : 1.0"
+        held = arrays if self.cuts is None else {"cuts": self.cuts, **arrays}
+        return _IN_C.substitute(
+            head=head(what, name, self.n, n_targets, self.note),
+            data="".join(array(key, values) for key, values in held.items()),
+            name=name,
+            n=self.n,
+            read=read,
+            body=body,
+        )
+
+    def in_onnx(self, graph: OnnxGraph) -> tuple[str, str]:
+        """Signs (rows, n) of the graph's rows ``X``, and (rows, 1): 0, or NaN where a row is none of the model's."""
+        add, constant, signs = graph.add, graph.constant, "X"
+        if self.encoding is not None:
+            plus, minus = (add("Equal", "X", constant(symbol)) for symbol in self._symbols)
+            signs = add("Where", minus, constant(-1.0), add("Where", plus, constant(1.0), constant(np.nan)))
+        elif self.cuts is not None:
+            signs = add("Where", add("Greater", "X", constant(self.cuts)), constant(-1.0), constant(1.0))
+        strange = add("Mul", add("Concat", "X", signs, axis=1), constant(0.0))
+        return signs, add("ReduceSum", strange, constant([1]), keepdims=1)
+
+
+def export_polynomial(path: str | Path, name: str | None, inputs: RowSymbols, model: FittedMonomials) -> None:
+    """Write polynomials, whose monomials are products of signs, or of numbers.
+
+    Raises
+    ------
+    ValueError
+        If the products are too many, and as :func:`.write_program`.
+    """
+    level, coefficients = np.atleast_1d(model.intercept_), np.atleast_2d(model.coefficients_).T
+    known = {subset: own for subset, own in zip(model.subsets_, coefficients, strict=True) if own.any()}
+    products = sorted({subset[:size] for subset in known for size in range(1, len(subset) + 1)}) or [(0,)]
+    if len(products) > MOST_PRODUCTS:
+        raise ValueError(
+            f"a program of {len(products):,} products of columns is too large: {MOST_PRODUCTS:,} fit; lower `degree`, "
+            "or fit a sparse polynomial, as LowDegreeRegressor(solver='lasso') or SparseFourierRegressor."
+        )
+    zeros = np.zeros(len(level))
+    values = np.array([known.get(product, zeros) for product in products])
+    sizes, columns = (np.array(part, np.uint32) for part in (list(map(len, products)), [one[-1] for one in products]))
+
+    def in_c(own: str) -> str:
+        arrays = {"intercept": level, "coefficients": values, "sizes": sizes, "columns": columns}
+        body = f"    enum {{ T = {len(level)}, N = {len(products)}, DEPTH = {sizes.max()} }};\n{_POLYNOMIAL}"
+        what = f"A polynomial of {len(known)} products of columns"
+        return inputs.in_c(what, own, arrays, body, len(level))
+
+    def in_onnx() -> bytes:
+        graph = OnnxGraph({"": OPSET})
+        add, constant = graph.add, graph.constant
+        signs, total = inputs.in_onnx(graph)
+        before: dict[Subset, int] = {}
+        found = ""
+        for size in range(1, int(sizes.max()) + 1):
+            those = np.flatnonzero(sizes == size)
+            factors = add("Gather", signs, constant(columns[those].astype(np.int64)), axis=1)
+            parents = [before[products[place][:-1]] for place in those] if before else []
+            found = add("Mul", add("Gather", found, constant(parents), axis=1), factors) if parents else factors
+            total = add("Add", total, add("MatMul", found, constant(values[those])))
+            before = {products[place]: i for i, place in enumerate(those)}
+        add("Add", total, constant(level), result="Y")
+        return graph.to_bytes({"X": ["rows", inputs.n]}, {"Y": ["rows", len(level)]})
+
+    write_program(path, name, in_c, in_onnx)
+
+
+def export_table(path: str | Path, name: str | None, inputs: RowSymbols, model: str, values: Array | None) -> None:
+    """Write a function of bits as its values (2**n, T) at all points, which are None if n is above ``MOST_BITS``.
+
+    Raises
+    ------
+    ValueError
+        If the columns are too many, with the name of the model, and as :func:`.write_program`.
+    """
+    if values is None:
+        raise ValueError(
+            f"a program of a {model} is a table of its values at all rows of at most {MOST_BITS} columns, and this one "
+            f"has {inputs.n}; distil it: sparsact.distil(model, X, y).export(path)."
+        )
+
+    def in_c(own: str) -> str:
+        body = f"    enum {{ T = {values.shape[1]}, COLUMNS = {inputs.n} }};\n{_TABLE}"
+        return inputs.in_c(f"The values of a {model} at all rows", own, {"values": values}, body, values.shape[1])
+
+    def in_onnx() -> bytes:
+        graph = OnnxGraph({"": OPSET})
+        add, constant = graph.add, graph.constant
+        signs, nothing = inputs.in_onnx(graph)
+        bits = add("Cast", add("Less", signs, constant(0.0)), to=ELEMENTS["int64"])
+        places = add("Mul", bits, constant(2 ** np.arange(inputs.n)))
+        row = add("ReduceSum", places, constant([1]), keepdims=0)
+        add("Add", add("Gather", constant(values), row, axis=0), nothing, result="Y")
+        return graph.to_bytes({"X": ["rows", inputs.n]}, {"Y": ["rows", values.shape[1]]})
+
+    write_program(path, name, in_c, in_onnx)

@@ -1,0 +1,97 @@
+"""Files of C99: the head that all programs share, arrays, and the check of a program's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+
+from numpy import zeros
+from numpy.typing import NDArray
+
+from sparsact import files
+from sparsact._version import __version__
+
+ON_A_LINE: Final = 8  # numbers
+C_TYPES: Final = {
+    "float64": "double",
+    "float32": "float",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+    "int32": "int32_t",
+}
+_HEAD: Final = Template("""\
+/* $what, written by sparsact $version.
+ *
+ * C99, no dependency, no state: any number of threads may call it. One row of $n_columns numbers to $n_targets:
+ *
+ *     void $name(const double x[$n_columns], double y[$n_targets]);
+ *
+ * $note Compile it without -ffast-math. With -DSPARSACT_STATIC the function is static, for files that include this one.
+ */
+#include <math.h> /* its macros alone: no library is linked */
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef SPARSACT_STATIC
+static
+#endif
+void $name(const double *x, double *y);
+""")
+
+
+def write_program(path: str | Path, name: str | None, in_c: Callable[[str], str], in_onnx: Callable[[], bytes]) -> None:
+    """Write a function to ``.c``, as the source of that name, by default the file's and ``_predict``, or to ``.onnx``.
+
+    Raises
+    ------
+    ValueError
+        If the path ends otherwise, or C has no such name.
+    """
+    path = Path(path)
+    name = f"{path.stem}_predict" if name is None else name
+    kind = path.suffix.lower()
+    if kind not in (".c", ".onnx"):
+        raise ValueError(f"`path` must end with .c or .onnx; got {str(path)!r}.")
+    if kind == ".c" and not (name.isidentifier() and name.isascii()):
+        raise ValueError(f"{name!r} is not a name of a C function; pass a `name` of letters, digits and _.")
+    files.write(path, in_c(name) if kind == ".c" else in_onnx())
+
+
+def head(what: str, name: str, n_columns: int, n_targets: int, note: str) -> str:
+    """Comment on a program, ``note`` being a sentence on its input, the headers, and the function's declaration."""
+    sizes = {"n_columns": n_columns, "n_targets": n_targets}
+    return _HEAD.substitute(sizes, what=what, name=name, note=note, version=__version__)
+
+
+def comment(text: str) -> str:
+    """A comment of these lines, in ASCII; marks of comments in them are taken apart."""
+    plain = text.encode("ascii", "backslashreplace").decode().replace("*/", "* /").replace("/*", "/ *")
+    return "/* " + plain.replace("\n", "\n * ") + "\n */\n"
+
+
+def array(name: str, values: NDArray[Any], *, bitwise: bool = False) -> str:
+    """A constant array; of ``bitwise`` floats in a union with their bits, which are read faster than decimals."""
+    flat = values.ravel() if values.size else zeros(1, values.dtype)
+    kind = C_TYPES[flat.dtype.name]
+    if not (bitwise and flat.dtype.kind == "f"):
+        spellings: dict[str, Callable[[Any], str]] = {"u": hex, "i": str, "f": _in_c}
+        spelt = spellings[flat.dtype.kind]
+        return f"static const {kind} {name}[{len(flat)}] = {{\n{_lines(map(spelt, flat.tolist()))}\n}};\n"
+    word = f"uint{8 * flat.dtype.itemsize}"
+    bits = _lines(map(hex, flat.view(word).tolist()))
+    declared = f"static const union {{ {word}_t bits[{len(flat)}]; {kind} numbers[{len(flat)}]; }}"
+    return f"{declared} {name} = {{{{\n{bits}\n}}}};\n"
+
+
+def _in_c(number: float) -> str:
+    """A float as C99 spells it."""
+    words = {"nan": "NAN", "inf": "INFINITY", "-inf": "-INFINITY"}
+    return words.get(str(number)) or number.hex()
+
+
+def _lines(numbers: Iterable[str]) -> str:
+    texts = list(numbers)
+    return ",\n".join(",".join(texts[start : start + ON_A_LINE]) for start in range(0, len(texts), ON_A_LINE))

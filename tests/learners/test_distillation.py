@@ -1,0 +1,185 @@
+"""``distil``: labels are out of fold, errors are those of a count by hand, and what is worse says so."""
+
+import warnings
+
+import numpy as np
+import pytest
+from exported_models import values_in_c
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neural_network import MLPRegressor
+
+import sparsact as sa
+from sparsact.learners.distillation import _with_drawn
+
+RNG = np.random.default_rng(8)
+X = RNG.uniform(-1, 1, (300, 3))
+Y = np.abs(X[:, 0]) + X[:, 1] ** 2 + 0.05 * RNG.normal(size=300)
+SMALL = {"n_tables": 4, "degree": 1, "bucket_width": 1.5, "n_hashes": 3, "n_stages": 1, "directions": "standard"}
+TABLES = {"tables": sa.LSHRegressor(random_state=0, **SMALL)}
+LINE = {"line": LinearRegression()}
+
+
+class Memory(RegressorMixin, BaseEstimator):
+    """Repeats the targets of its own rows; says 0 elsewhere, and keeps which rows it met."""
+
+    def fit(self, X, y):
+        self.known_ = {row.tobytes(): value for row, value in zip(X, y, strict=True)}
+        return self
+
+    def predict(self, X):
+        return np.array([self.known_.get(row.tobytes(), 0.0) for row in X])
+
+
+def distilled(teacher, students=LINE, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return sa.distil(teacher, X, Y, students=students, random_state=0, **{"n_extra_rows": 0} | options)
+
+
+def test_a_teacher_that_memorises_labels_none_of_its_rows():
+    """Each label is 0, although a fit of the teacher to all rows repeats every target; the truth then teaches alone."""
+    result = distilled(Memory())
+    assert (result.labels == 0).all()
+    assert (Memory().fit(X, Y).predict(X) == Y).all()
+    assert result.truth_share == 1.0
+    alone = LinearRegression().fit(np.delete(X, result.held_out, 0), np.delete(Y, result.held_out))
+    np.testing.assert_allclose(result.model.coef_, alone.coef_, rtol=1e-9)
+
+
+def test_labels_are_those_of_fits_without_the_row():
+    """A neighbour of each row, found by hand: never the row itself, for it is the nearest to itself."""
+    own = KNeighborsRegressor(1)
+    result = distilled(own)
+    distances = np.linalg.norm(X[:, None] - X[None], axis=-1)
+    for row in range(len(X)):
+        sources = np.flatnonzero(result.labels[row] == Y)
+        assert len(sources) == 1
+        assert sources[0] != row
+    known = np.setdiff1d(np.arange(len(X)), result.held_out)  # rows held out are labelled by all the others
+    for row in result.held_out:
+        assert result.labels[row] == Y[known[distances[row, known].argmin()]]
+    assert not np.isin(result.labels, Y[result.held_out]).any()
+
+
+def test_errors_and_intervals_are_those_of_a_bootstrap():
+    result = distilled(KNeighborsRegressor(4), TABLES)
+    rows = result.held_out
+    ours, theirs = result.predictor()(X[rows]) - Y[rows], result.labels[rows] - Y[rows]
+    assert len(rows) == 60
+    assert result.error.value == pytest.approx(np.sqrt(np.mean(ours**2)))
+    assert result.teacher_error.value == pytest.approx(np.sqrt(np.mean(theirs**2)))
+    assert result.distance.value == pytest.approx(np.sqrt(np.mean((ours - theirs) ** 2)))
+    assert result.ratio.value == pytest.approx(result.error.value / result.teacher_error.value)
+    draws = np.random.default_rng(0).integers(0, 60, (4_000, 60))
+    ends = np.quantile(np.sqrt((ours[draws] ** 2).mean(1) / (theirs[draws] ** 2).mean(1)), [0.025, 0.975])
+    assert np.log(ends / result.ratio.value) == pytest.approx(
+        np.log(np.array(result.ratio[1:]) / result.ratio.value), rel=0.2
+    )
+    assert result.microseconds > 0
+    assert result.teacher_microseconds > 0
+
+
+@pytest.mark.parametrize("teacher", [
+    GaussianProcessRegressor(RBF(1.0) + WhiteKernel(0.01), optimizer=None, normalize_y=True),
+    MLPRegressor(hidden_layer_sizes=(20,), solver="lbfgs", alpha=0.01, max_iter=80, random_state=0),
+])  # fmt: skip
+def test_a_smooth_teacher_helps_where_targets_are_noisy(teacher, tmp_path):
+    """The best of the students that were tried is chosen; its program gives its values."""
+    before = X.copy(), Y.copy(), teacher.get_params()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the network is stopped early
+        result = distilled(teacher, {**LINE, **TABLES}, n_extra_rows=400)
+    assert (before[0] == X).all()
+    assert (before[1] == Y).all()
+    assert teacher.get_params() == before[2]
+    assert not hasattr(teacher, "X_train_")
+    assert [trial.student for trial in result.trials] == ["line"] + ["tables"] * 4
+    assert [trial.n_extra_rows for trial in result.trials] == [0] * 4 + [400]
+    assert result.student == "tables"
+    result.export(tmp_path / "student.c", name="f")
+    rows = X[result.held_out]
+    np.testing.assert_allclose(
+        values_in_c(tmp_path / "student.c", "f", rows, 1)[:, 0], result.predictor()(rows), rtol=1e-9
+    )
+    text = str(result)
+    for number in (result.error, result.teacher_error, result.ratio, result.distance):
+        assert f"{number.value:.4g} [{number.low:.4g}, {number.high:.4g}]" in text
+    assert text.count("tried: ") == 5
+
+
+def test_a_student_that_is_worse_says_so_and_one_that_is_not_is_silent():
+    with pytest.warns(UserWarning, match=r"the student's error to the truth is [\d.]+ \[.*\] times the teacher's"):
+        result = sa.distil(KNeighborsRegressor(4), X, Y, students=LINE, n_extra_rows=0, random_state=0)
+    assert result.ratio.low > 1.1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sa.distil(LinearRegression(), X, Y, students=LINE, n_extra_rows=0, random_state=0).ratio.value < 1.1
+
+
+def test_predictions_that_are_given_need_no_teacher():
+    labels = np.abs(X[:, 0]) + X[:, 1] ** 2
+    result = distilled(None, TABLES, out_of_fold=labels)
+    assert result.labels.tolist() == labels.tolist()
+    assert np.isnan(result.teacher_microseconds)
+    assert "nan us a row" in str(result)
+
+
+def test_rows_are_drawn_between_neighbours_and_whole_numbers_stay_whole():
+    rows = np.column_stack([X[:, :2], RNG.integers(0, 2, 300), RNG.integers(0, 9, 300)])
+    drawn, targets = _with_drawn(rows, Y, LinearRegression().fit(rows, Y), 500, np.random.default_rng(1))
+    assert (drawn[:300] == rows).all()
+    assert (targets[:300] == Y).all()
+    new = drawn[300:]
+    assert new.shape == (500, 4)
+    assert set(np.unique(new[:, 2])) == {0.0, 1.0}
+    assert (new[:, 3] == np.round(new[:, 3])).all()
+    assert (np.ptp(np.concatenate([rows, new]), axis=0) == np.ptp(rows, axis=0)).all()
+    scale = rows.std(axis=0)
+    nearest = np.linalg.norm((new[:, None] - rows[None]) / scale, axis=-1).min(axis=1)
+    apart = np.linalg.norm((rows[:, None] - rows[None]) / scale, axis=-1)
+    assert 0 < np.median(nearest) < np.median(np.sort(apart, axis=1)[:, 8])
+    np.testing.assert_allclose(targets[300:], LinearRegression().fit(rows, Y).predict(new))
+
+
+def test_bits_have_polynomials_and_limits_of_time_are_kept():
+    bits = RNG.integers(0, 2, (200, 5))
+    y = 1.0 * (bits[:, 0] & bits[:, 1])
+    students = {"polynomial": sa.LowDegreeRegressorCV()}
+    result = sa.distil(KNeighborsRegressor(1), bits, y, students=students, max_microseconds=1e6, random_state=0)
+    assert result.error.value < 1e-9
+    assert isinstance(result.model, sa.LowDegreeRegressorCV)
+    with pytest.raises(
+        ValueError, match=r"no student answers within max_microseconds=1e-09 a row here; raise the limit"
+    ):
+        sa.distil(KNeighborsRegressor(1), bits, y, students=students, max_microseconds=1e-9, random_state=0)
+
+
+def test_bad_calls_have_one_clear_line(tmp_path):
+    class Bare:
+        """Predicts, and is no estimator."""
+
+        def predict(self, X):
+            return X[:, 0]
+
+    fine = LinearRegression()
+    for options, message in [
+        ({"teacher": Bare()}, r"it cannot be cloned \(Bare is no estimator.*; pass `out_of_fold`"),
+        ({"teacher": None}, r"NoneType is no estimator"),
+        ({"teacher": fine, "out_of_fold": Y[:-1]}, r"`out_of_fold` must return one value per row"),
+        ({"teacher": fine, "out_of_fold": Y, "n_extra_rows": 5}, r"pass n_extra_rows=0 with `out_of_fold`"),
+        ({"teacher": fine, "held_out": 0.7}, r"`held_out` must be at most 0.5"),
+        ({"teacher": fine, "y": Y[:-1]}, r"need shapes \(m, d\) and \(m,\), m from 50 on; got \(300, 3\) and \(299,\)"),
+        ({"teacher": fine, "X": X[:40], "y": Y[:40]}, r"m from 50 on"),
+        ({"teacher": fine, "X": np.where(X[0, 0] == X, np.nan, X)}, r"`X` must be finite; the one at \(0, 0\)"),
+        ({"teacher": fine, "n_folds": 1}, r"`n_folds` must lie between 2 and 20"),
+        ({"teacher": fine, "max_microseconds": 0}, r"`max_microseconds` must be a finite number above 0"),
+        ({"teacher": fine, "students": {}}, r"`students` names none"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            sa.distil(**{"X": X, "y": Y} | options)
+    with pytest.raises(ValueError, match=r"a LinearRegression has no program; pass `students` that have"):
+        distilled(clone(fine)).export(tmp_path / "model.c")
