@@ -153,7 +153,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     def _value(self, X: ArrayLike) -> float | None:
         """Value at an array of one row that needs no check but its own finite value; None of any other."""
         compiled = self.__dict__.get("_compiled")
-        if type(X) is not np.ndarray or len(X.shape) != 2 or not compiled or "feature_names_in_" in self.__dict__:
+        if type(X) is not np.ndarray or X.shape[:-1] != (1,) or not compiled or "feature_names_in_" in self.__dict__:
             return None
         return self._predictor.value(X)
 
