@@ -46,7 +46,9 @@ def model(*, width: int, n_layers: int, hidden: int, context: int, seed: int) ->
         return Transformer(len(text().characters), width, n_layers, N_HEADS, hidden, context)
 
 
-def recipe(*, steps: int, batch: int, context: int, windows: int, seed: int) -> Recipe:
+def recipe(
+    *, steps: int, batch: int, context: int, windows: int, seed: int, learning_rate: float = LEARNING_RATE
+) -> Recipe:
     """How all of them are trained, evaluated ten times on the way."""
     from sparsact_papers.training import Recipe
 
@@ -54,7 +56,7 @@ def recipe(*, steps: int, batch: int, context: int, windows: int, seed: int) -> 
         steps,
         batch,
         context,
-        learning_rate=LEARNING_RATE,
+        learning_rate=learning_rate,
         warmup=steps // 10,
         evaluate_every=max(steps // EVALUATIONS, 1),
         windows=windows,

@@ -84,7 +84,7 @@ def measure(
     """Losses and accuracies while training, and operations of a feed-forward layer for a token."""
     import torch
 
-    from sparsact_papers.training import CharacterText, Recipe, feed_forward_flops, train
+    from sparsact_papers.training import CharacterText, Recipe, train
     from sparsact_papers.training.checkpoint import seeded
 
     examples: LabelledImages | CharacterText = images(n_train) if data == IMAGES else characters.text()
@@ -102,7 +102,7 @@ def measure(
     device = "cuda" if torch.cuda.is_available() else "cpu"
     rows = train(made, examples, recipe, device=device)
     layer: Any = made.blocks[0]
-    cost = feed_forward_flops(layer.feed_forward, width)
+    cost = layer.feed_forward.flops()
     return {
         "at": [row.step for row in rows],
         "losses": [row.loss for row in rows],
