@@ -238,8 +238,8 @@ COMPARED: Final = (
     ("by-id-mixed", "So it is where experts have half of the parameters.", (HALF,), (HALF_KEYS,)),
 )
 RULE: Final = (
-    "fixed before the runs: the validation loss after the last step, in pairs of one seed, on seeds of which none chose "
-    "a rate; holds if the interval of the mean gain lies above 0 {what}, fails if {fails}. The intervals have "
+    "fixed before the runs: the validation loss after the last step, in pairs of one seed, on seeds of which none "
+    "chose a rate; holds if the interval of the mean gain lies above 0 {what}, fails if {fails}. The intervals have "
     "{level}: a claim that is false holds with a probability of at most 2.5 % (one-sided, Bonferroni)"
 )
 
