@@ -20,6 +20,7 @@ from citations import initials, local_citations
 from command_pages import command_pages
 from contest_tables import CONTESTS
 from kept_figures import measured, missed_bars, regression_contest, substitutions
+from memory_table import memory_table
 from paper_figures import exact_degrees, rademacher
 from routed_table import routed_table, routed_times
 from scaling_tables import scaling_tables
@@ -123,6 +124,7 @@ TABLES = {
     "bound_table": bound_table,
     "commands": command_pages,
     "measured": measured,
+    "memory_table": memory_table,
     "missed_bars": missed_bars,
     "regression_contest": regression_contest,
     "refuted_table": refuted_table,
