@@ -49,7 +49,7 @@ SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
 TUNED_ON: Final = 10  # the seed on which rates are compared, none of those that decide
 LEAST_RATE: Final = 2e-3
 # The rate of the least validation loss on that seed: doubled, from the least one on, until the loss rises.
-RATES: Final = {model: 8e-3 if kind == N_GRAMS else 4e-3 for model, (kind, _) in MODELS.items()}
+RATES: Final = {model: 8e-3 if kind == N_GRAMS else 4e-3 for model, (kind, _) in MODELS.items()} | {QUARTER: 16e-3}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Parameter]]:
