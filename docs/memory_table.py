@@ -8,6 +8,7 @@ from statistics import median
 from routed_table import write_list
 from verdict_table import findings
 
+from sparsact_papers.common import characters
 from sparsact_papers.experiments import Rows
 from sparsact_papers.intervals import mean_of
 from sparsact_papers.practice.memory_allocation import (
@@ -21,7 +22,6 @@ from sparsact_papers.practice.memory_allocation import (
     QUARTER,
     THREE_QUARTERS,
     deciding,
-    gains,
 )
 
 HEAD = (
@@ -52,7 +52,7 @@ def rows() -> Rows:
 
 def figures() -> dict[str, str]:
     """Gains over experts alone and over dense layers in nats, by the names that pages write between bars."""
-    return {name: str(mean_of(gains(rows(), *models))) for name, models in GAINS.items()}
+    return {name: str(mean_of(characters.gains(rows(), *models))) for name, models in GAINS.items()}
 
 
 def memory_table(path: Path) -> None:
@@ -64,5 +64,5 @@ def _line(found: Rows, model: str) -> tuple[str, ...]:
     of = found.where(model=model)
     costs = (f"{of[0][name]:,}" for name in ("flops", "active_parameters", "inactive_parameters"))
     loss = mean_of([row["losses"][-1] for row in of])
-    gain = "–" if model == EXPERTS else str(mean_of(gains(found, model, EXPERTS)))
+    gain = "–" if model == EXPERTS else str(mean_of(characters.gains(found, model, EXPERTS)))
     return model, *costs, f"{loss.estimate:.3f}", gain, f"{median(of.column('tokens_per_second')):,.0f}"

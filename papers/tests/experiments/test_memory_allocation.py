@@ -25,7 +25,7 @@ from sparsact_papers.practice.memory_allocation import (
     TUNED_ON,
     Sizes,
     costs,
-    gains,
+    deciding,
 )
 
 torch = pytest.importorskip("torch")
@@ -177,7 +177,7 @@ def test_three_shares_have_a_third_of_the_error_each():
         rows = with_gains(gain={HALF: gain, ALONE: -1, QUARTER: -1e-3}, noise=noise)
         (claim,) = (one for one in EXPERIMENT.claims if one.name == "u-curve")
         assert claim.verdict(rows).outcome is outcome
-        assert len(gains(rows, HALF, EXPERTS)) == 10
+        assert len(characters.gains(deciding(rows), HALF, EXPERTS)) == 10
 
 
 def test_each_model_has_the_rate_that_was_best_on_a_seed_that_decides_nothing():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.charts import curve_plot, curves, joined, level
-from sparsact_papers.claims import Claim, Outcome, Verdict, every, needed, within
+from sparsact_papers.claims import Claim, Outcome, Verdict, every, within
 from sparsact_papers.common import characters
 from sparsact_papers.experiment import Experiment, Parameter, Rows, Scale
 from sparsact_papers.intervals import confidence, mean_of, tail
@@ -189,28 +189,19 @@ def deciding(rows: Rows) -> Rows:
     return Rows(row for row in rows if row["seed"] != TUNED_ON)
 
 
-def gains(rows: Rows, model: str, other: str) -> list[float]:
-    """By how many nats the last validation loss of a model is below another's, for each seed."""
-    of = deciding(rows)
-    pairs = of.where(model=model).paired(of.where(model=other), "seed")
-    return [beside["losses"][-1] - row["losses"][-1] for row, beside in needed(pairs, f"{model} and {other}", 2)]
-
-
 def judge_some(rows: Rows, models: tuple[str, ...], others: tuple[str, ...]) -> Verdict:
     """Whether one of the models is better than each of the others, by intervals that share the error among models."""
     error = 2 * max(tail() for _ in others) / len(models)  # each of the others is one more interval that refutes
+    seeds = deciding(rows)
+    verdicts = []
     with confidence(1 - error):
-        verdicts = [
-            every(
-                *(
-                    within(mean_of(gains(rows, model, other)), least=0.0, what=f"{model} over {other}, nats:")
-                    for other in others
-                )
-            )
-            for model in models
-        ]
-    found = {verdict.outcome for verdict in verdicts}
-    outcome = Outcome.HOLDS if Outcome.HOLDS in found else found.pop() if len(found) == 1 else Outcome.UNDECIDED
+        for model in models:
+            found = {other: mean_of(characters.gains(seeds, model, other)) for other in others}
+            verdicts.append(every(*(within(found[o], least=0.0, what=f"{model} over {o}, nats:") for o in others)))
+    outcomes = {verdict.outcome for verdict in verdicts}
+    outcome = (
+        Outcome.HOLDS if Outcome.HOLDS in outcomes else outcomes.pop() if len(outcomes) == 1 else Outcome.UNDECIDED
+    )
     return Verdict(outcome, "; ".join(verdict.measured for verdict in verdicts))
 
 

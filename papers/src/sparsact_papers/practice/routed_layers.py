@@ -168,10 +168,10 @@ def images(n_train: int) -> LabelledImages:
 def gains(rows: Rows, data: str, one: str, other: str, least: int = 2) -> list[float]:
     """By how much a model is better than another after the last step, for each seed: points on images, nats on text."""
     of = rows.where(data=data)
+    if data != IMAGES:
+        return characters.gains(of, one, other, least)
     pairs = needed(of.where(model=one).paired(of.where(model=other), "seed"), f"a pair of {one} and {other}", least)
-    if data == IMAGES:
-        return [row["accuracies"][-1] - beside["accuracies"][-1] for row, beside in pairs]
-    return [beside["losses"][-1] - row["losses"][-1] for row, beside in pairs]
+    return [row["accuracies"][-1] - beside["accuracies"][-1] for row, beside in pairs]
 
 
 def operations(rows: Rows, data: str, model: str) -> int:

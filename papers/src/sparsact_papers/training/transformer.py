@@ -41,7 +41,16 @@ class FeedForward(nn.Module):
 
 
 class WithMemory(nn.Module):
-    """A feed-forward layer and a memory beside it, of the same inputs: the sum of their outputs."""
+    """A feed-forward layer and a memory beside it, of the same inputs: the sum of their outputs.
+
+    Examples
+    --------
+    >>> layer = WithMemory(FeedForward(8, 24), HashMemory(100, 8, ngram=(2,), n_hashes=1))
+    >>> layer(torch.zeros(3, 5, 8), torch.zeros(3, 5, dtype=torch.int64)).shape
+    torch.Size([3, 5, 8])
+    >>> layer.flops().active - FeedForward(8, 24).flops().active == layer.memory.flops().active
+    True
+    """
 
     def __init__(self, feed_forward: FeedForward | MixtureOfExperts, memory: HashMemory | ProductKeyMemory) -> None:
         super().__init__()
