@@ -85,7 +85,7 @@ def test_costs_are_those_of_what_has_a_gradient_at_one_token(model):
     assert 2 * products <= found["flops"] + 4 * 12 <= 2.2 * products  # hashes, norms and the choice come on top
 
 
-def test_sizes_are_those_of_the_paper_where_nothing_is_left_to_choose():
+def test_experts_alone_have_the_sizes_given_and_a_memory_grows_with_its_share():
     sizes = Sizes.of(EXPERTS, **SMALL)
     assert (sizes.hidden, sizes.n_experts, sizes.n_rows) == (13, ON + OFF, 0)
     assert Sizes.of(DENSE, **SMALL).n_experts == Sizes.of(ALONE, **SMALL).n_experts == ON

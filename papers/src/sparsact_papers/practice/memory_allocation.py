@@ -225,11 +225,11 @@ COMPARED: Final = (
         (EXPERTS, HALF, THREE_QUARTERS, ALONE),
     ),
     ("experts", "Mixtures of experts are better than dense layers.", (EXPERTS,), (DENSE,)),
-    ("n-grams", "So are dense layers with a memory of n-grams beside them.", (ALONE,), (DENSE,)),
-    ("keys", "So are dense layers with product keys beside them.", (KEYS_ALONE,), (DENSE,)),
-    ("mixed-keys", "Half experts, half product keys are better than experts alone.", (HALF_KEYS,), (EXPERTS,)),
-    ("by-id", "A memory of n-grams is better than product keys, without experts.", (ALONE,), (KEYS_ALONE,)),
-    ("by-id-mixed", "So it is where experts have half of the parameters.", (HALF,), (HALF_KEYS,)),
+    ("n-grams", "A dense layer with a memory of n-grams is better than one without.", (ALONE,), (DENSE,)),
+    ("keys", "A dense layer with product keys is better than one without.", (KEYS_ALONE,), (DENSE,)),
+    ("mixed-keys", "Experts with product keys, half of each, are better than experts alone.", (HALF_KEYS,), (EXPERTS,)),
+    ("by-id", "Without experts, a memory of n-grams is better than product keys.", (ALONE,), (KEYS_ALONE,)),
+    ("by-id-mixed", "Beside experts, half n-grams are better than half product keys.", (HALF,), (HALF_KEYS,)),
 )
 RULE: Final = (
     "fixed before the runs: the validation loss after the last step, in pairs of one seed, on seeds of which none "
