@@ -20,7 +20,6 @@ from sparsact_papers.practice.memory_allocation import (
     KEYS_ALONE,
     MODELS,
     QUARTER,
-    THREE_QUARTERS,
     deciding,
 )
 
@@ -36,7 +35,6 @@ HEAD = (
 GAINS = {
     "quarter gain": (QUARTER, EXPERTS),
     "half gain": (HALF, EXPERTS),
-    "most gain": (THREE_QUARTERS, EXPERTS),
     "alone gain": (ALONE, EXPERTS),
     "experts gain": (EXPERTS, DENSE),
     "keys gain": (KEYS_ALONE, DENSE),
