@@ -49,8 +49,10 @@ def rows() -> Rows:
 
 
 def figures() -> dict[str, str]:
-    """Gains over experts alone and over dense layers in nats, by the names that pages write between bars."""
-    return {name: str(mean_of(characters.gains(rows(), *models))) for name, models in GAINS.items()}
+    """Seeds of all models, and gains over others in nats, by the names that pages write between bars."""
+    n_seeds = min(len(rows().where(model=model)) for model in MODELS)
+    gains = {name: str(mean_of(characters.gains(rows(), *models))) for name, models in GAINS.items()}
+    return {"memory seeds": str(n_seeds), **gains}
 
 
 def memory_table(path: Path) -> None:
