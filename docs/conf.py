@@ -20,7 +20,11 @@ from citations import initials, local_citations
 from command_pages import command_pages
 from contest_tables import CONTESTS
 from kept_figures import measured, missed_bars, regression_contest, substitutions
+<<<<<<< HEAD
 from mixture_table import mixture_families
+=======
+from memory_table import memory_table
+>>>>>>> experiment
 from paper_figures import exact_degrees, rademacher
 from routed_table import routed_table, routed_times
 from router_tables import fault_table, router_table
@@ -126,6 +130,7 @@ TABLES = {
     "commands": command_pages,
     "fault_table": fault_table,
     "measured": measured,
+    "memory_table": memory_table,
     "missed_bars": missed_bars,
     "mixture_families": mixture_families,
     "regression_contest": regression_contest,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memory_table import figures
+
 from benchmarks.table import HEAD, lines
 from benchmarks.table.cells import Row, Rows
 from benchmarks.table.kept import kept
@@ -109,7 +111,8 @@ def text_of(name: str, rows: Rows) -> str:
 def substitutions() -> str:
     """What Sphinx puts in the place of each name: ``.. |name| replace:: value``."""
     rows = kept()
-    return "\n".join(f".. |{name}| replace:: {text_of(name, rows)}" for name in FIGURES)
+    texts = {name: text_of(name, rows) for name in FIGURES} | figures()
+    return "\n".join(f".. |{name}| replace:: {text}" for name, text in texts.items())
 
 
 def measured(path: Path) -> None:

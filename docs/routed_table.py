@@ -35,16 +35,17 @@ def routed_table(path: Path) -> None:
     """Write what each layer costs for a token and gains over a dense one: ``top_k_or_experts.rst`` includes it."""
     (found,) = (one for one in findings() if one.experiment.name == "routed-layers")
     rows = found.rows
-    _write(path, [HEAD, *(_line(rows, model) for model in MODELS[IMAGES])])
+    write_list(path, [HEAD, *(_line(rows, model) for model in MODELS[IMAGES])])
 
 
 def routed_times(path: Path) -> None:
     """Write what a step of each layer costs, and bounds of its gain in the time in which a dense one is trained."""
     (found,) = (one for one in findings() if one.experiment.name == "routed-layers")
-    _write(path, [AT_EQUAL_TIME, *(_timed(found.rows, model) for model in MODELS[IMAGES] if model != DENSE)])
+    write_list(path, [AT_EQUAL_TIME, *(_timed(found.rows, model) for model in MODELS[IMAGES] if model != DENSE)])
 
 
-def _write(path: Path, cells: list[tuple[str, ...]]) -> None:
+def write_list(path: Path, cells: list[tuple[str, ...]]) -> None:
+    """Write a page that is nothing but a table, whose first line is its head."""
     lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(['20'] * len(cells[0]))}", ""]
     for first, *rest in cells:
         lines += [f"   * - {plain(first)}", *(f"     - {cell}" for cell in rest)]

@@ -34,14 +34,14 @@ def few_images(monkeypatch):
 
 def test_every_layer_has_as_many_units_on_and_all_but_dense_as_many_in_all():
     """Width 10 and 12 units on, each a product up and one down."""
-    from sparsact_papers.training import feed_forward, feed_forward_flops
+    from sparsact_papers.training import feed_forward
     from sparsact_papers.training.feed_forward import KINDS
 
     assert set(KINDS) == set(MODELS[IMAGES]) > set(MODELS[TEXT])
     for kind in KINDS:
         layer = feed_forward(kind, 10, 12, n_ids=5)
         on = 48 if kind == WIDE else 12
-        assert feed_forward_flops(layer, 10).active == on * 4 * 10, kind
+        assert layer.flops().active == on * 4 * 10, kind
         units = (
             sum(p.numel() for name, p in layer.named_parameters() if "up_weight" in name or "up.weight" in name) // 10
         )

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from sparsact_papers.claims import needed
 from sparsact_papers.common.real_data import absent, unmet_training
-from sparsact_papers.results import Parameter, Scale
+from sparsact_papers.results import Parameter, Rows, Scale
 
 if TYPE_CHECKING:
     from sparsact_papers.training import CharacterText, Recipe, Transformer
@@ -46,7 +47,9 @@ def model(*, width: int, n_layers: int, hidden: int, context: int, seed: int) ->
         return Transformer(len(text().characters), width, n_layers, N_HEADS, hidden, context)
 
 
-def recipe(*, steps: int, batch: int, context: int, windows: int, seed: int) -> Recipe:
+def recipe(
+    *, steps: int, batch: int, context: int, windows: int, seed: int, learning_rate: float = LEARNING_RATE
+) -> Recipe:
     """How all of them are trained, evaluated ten times on the way."""
     from sparsact_papers.training import Recipe
 
@@ -54,7 +57,7 @@ def recipe(*, steps: int, batch: int, context: int, windows: int, seed: int) -> 
         steps,
         batch,
         context,
-        learning_rate=LEARNING_RATE,
+        learning_rate=learning_rate,
         warmup=steps // 10,
         evaluate_every=max(steps // EVALUATIONS, 1),
         windows=windows,
@@ -78,3 +81,9 @@ def tasks(models: Sequence[str], scale: Scale) -> Iterator[dict[str, Parameter]]
 def chosen(scale: Scale, seed: int) -> dict[str, Parameter]:
     """The sizes of a scale and a seed, as parameters of a task."""
     return {**SIZES[scale], "seed": seed}
+
+
+def gains(rows: Rows, one: str, other: str, least: int = 2) -> list[float]:
+    """By how many nats the last validation loss of a model is below another's, for each seed."""
+    pairs = needed(rows.where(model=one).paired(rows.where(model=other), "seed"), f"a pair of {one} and {other}", least)
+    return [beside["losses"][-1] - row["losses"][-1] for row, beside in pairs]

@@ -84,7 +84,7 @@ def measure(
     """Losses and accuracies while training, and operations of a feed-forward layer for a token."""
     import torch
 
-    from sparsact_papers.training import CharacterText, Recipe, feed_forward_flops, train
+    from sparsact_papers.training import CharacterText, Recipe, train
     from sparsact_papers.training.checkpoint import seeded
 
     examples: LabelledImages | CharacterText = images(n_train) if data == IMAGES else characters.text()
@@ -102,7 +102,7 @@ def measure(
     device = "cuda" if torch.cuda.is_available() else "cpu"
     rows = train(made, examples, recipe, device=device)
     layer: Any = made.blocks[0]
-    cost = feed_forward_flops(layer.feed_forward, width)
+    cost = layer.feed_forward.flops()
     return {
         "at": [row.step for row in rows],
         "losses": [row.loss for row in rows],
@@ -168,10 +168,10 @@ def images(n_train: int) -> LabelledImages:
 def gains(rows: Rows, data: str, one: str, other: str, least: int = 2) -> list[float]:
     """By how much a model is better than another after the last step, for each seed: points on images, nats on text."""
     of = rows.where(data=data)
+    if data != IMAGES:
+        return characters.gains(of, one, other, least)
     pairs = needed(of.where(model=one).paired(of.where(model=other), "seed"), f"a pair of {one} and {other}", least)
-    if data == IMAGES:
-        return [row["accuracies"][-1] - beside["accuracies"][-1] for row, beside in pairs]
-    return [beside["losses"][-1] - row["losses"][-1] for row, beside in pairs]
+    return [row["accuracies"][-1] - beside["accuracies"][-1] for row, beside in pairs]
 
 
 def operations(rows: Rows, data: str, model: str) -> int:

@@ -9,10 +9,10 @@
 """
 
 from sparsact_papers.training.examples import CharacterText, LabelledImages
-from sparsact_papers.training.feed_forward import feed_forward, feed_forward_flops
+from sparsact_papers.training.feed_forward import feed_forward
 from sparsact_papers.training.penalties import ActivationPenalty, TopKTraining
 from sparsact_papers.training.train import Evaluation, Recipe, evaluation, train, training_progress
-from sparsact_papers.training.transformer import FeedForward, Transformer, VisionTransformer
+from sparsact_papers.training.transformer import FeedForward, Transformer, VisionTransformer, WithMemory
 
 __all__ = [
     "ActivationPenalty",
@@ -24,9 +24,9 @@ __all__ = [
     "TopKTraining",
     "Transformer",
     "VisionTransformer",
+    "WithMemory",
     "evaluation",
     "feed_forward",
-    "feed_forward_flops",
     "train",
     "training_progress",
 ]

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from torch import nn
 
-from sparsact.layers import BlockSparseFeedForward, Flops, MixtureOfExperts, SparselyActivatedLayer
+from sparsact.layers import BlockSparseFeedForward, MixtureOfExperts, SparselyActivatedLayer
 from sparsact.routing import TopK
 from sparsact_papers.training.transformer import FeedForward
 
@@ -60,25 +60,3 @@ def feed_forward(kind: str, width: int, active: int, *, n_ids: int) -> nn.Module
     if kind == "hash":
         options["n_tokens"] = n_ids
     return MixtureOfExperts(width, active // k, n_experts=k * TIMES, activation="relu", bias=True, **options)
-
-
-def feed_forward_flops(layer: nn.Module, width: int) -> Flops:
-    """Operations of a layer for a token; of expert choice, which has two experts in the mean, these.
-
-    Parameters
-    ----------
-    layer : torch.nn.Module
-        As :func:`feed_forward` makes it.
-    width : int
-        Size of a token.
-
-    Returns
-    -------
-    flops : Flops
-    """
-    if isinstance(layer, FeedForward):
-        units = 4 * width * layer.up.out_features
-        return Flops(0, units, units)
-    routed: Any = layer
-    cost: Flops = routed.flops()
-    return cost

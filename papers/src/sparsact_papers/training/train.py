@@ -18,12 +18,14 @@ from torch.nn import functional as F
 from sparsact.inference.batches import evaluating
 from sparsact.inference.block import Block
 from sparsact.layers import MixtureOfExperts, routing_losses, update_biases
+from sparsact.layers.memory import Memory
 from sparsact_papers.training import checkpoint as checkpoints
 from sparsact_papers.training.examples import TrainingExamples
 from sparsact_papers.training.graphs import CapturedStep, float32_convolutions
 from sparsact_papers.training.penalties import SparsityRegularizer, unit_counts
 
 LAST_RATE: Final = 0.1  # the cosine ends at this share of the learning rate
+TABLE_RATE: Final = 5.0  # learning rate of a memory's table, over that of the rest
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,9 @@ class Recipe:
 
     An update sees ``batch`` passages of ``context`` characters. The rate rises over ``warmup`` steps to
     ``learning_rate``, then falls by a cosine to a tenth; ``weight_decay`` is on matrices alone, and ``clip`` is the
-    largest norm of a gradient. Evaluations, of ``windows`` passages, and checkpoints are ``evaluate_every`` steps
-    apart; the last step has both. ``seed`` is that of batches and dropout.
+    largest norm of a gradient. Tables of memories have five times the rate and no decay, as Engram's have. Evaluations,
+    of ``windows`` passages, and checkpoints are ``evaluate_every`` steps apart; the last step has both. ``seed`` is
+    the one of batches and dropout.
     """
 
     steps: int
@@ -236,7 +239,8 @@ def _evaluated(
     for step in range(rows[-1].step, recipe.steps):
         for group in training.optimizer.param_groups:
             rate = recipe.rate(step)
-            group["lr"] = group["lr"].fill_(rate) if on_cuda else rate
+            own = group["times"] * rate
+            group["lr"] = group["lr"].fill_(own) if on_cuda else own
         x, y = text.batch(recipe.batch, recipe.context, generator=training.batches)
         loss = update(x.to(training.device), y.to(training.device))
         stops = (step + 1) % recipe.evaluate_every == 0 or step + 1 == recipe.steps
@@ -267,13 +271,16 @@ def _update(
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """AdamW whose decay spares vectors: biases and the scales of norms."""
-    moved = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    """AdamW whose decay spares vectors (biases and the scales of norms) and tables of memories."""
+    tables = [m.values for m in model.modules() if isinstance(m, Memory) and m.values.requires_grad]
+    others = [p for p in model.parameters() if p.requires_grad and not any(p is table for table in tables)]
     groups: list[dict[str, Any]] = [
-        {"params": [p for p in moved if p.ndim > 1], "weight_decay": recipe.weight_decay},
-        {"params": [p for p in moved if p.ndim <= 1], "weight_decay": 0.0},
+        {"params": [p for p in others if p.ndim > 1], "weight_decay": recipe.weight_decay, "times": 1.0},
+        {"params": [p for p in others if p.ndim <= 1], "weight_decay": 0.0, "times": 1.0},
+        {"params": tables, "weight_decay": 0.0, "times": TABLE_RATE},
     ]
-    if moved and moved[0].is_cuda:  # a rate that a CUDA graph reads anew at each step
-        rate = torch.tensor(recipe.learning_rate, device=moved[0].device)
-        return torch.optim.AdamW(groups, lr=rate, fused=True, capturable=True)
+    if others and others[0].is_cuda:  # rates that a CUDA graph reads anew at each step
+        for group in groups:
+            group["lr"] = torch.tensor(recipe.learning_rate, device=others[0].device)
+        return torch.optim.AdamW(groups, fused=True, capturable=True)
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sparsact.inference.block import Activation, Block
+from sparsact.layers import Flops, HashMemory, MixtureOfExperts, ProductKeyMemory
 from sparsact.layers.routed_layer import activation_of
 from sparsact.routing import HashTable
 
@@ -32,6 +33,39 @@ class FeedForward(nn.Module):
         """Outputs (..., width) of inputs (..., width)."""
         y: Tensor = self.down(self.activation(self.up(x)))
         return y
+
+    def flops(self) -> Flops:
+        """Operations for a token."""
+        units = 2 * (self.up.weight.numel() + self.down.weight.numel())
+        return Flops(0, units, units)
+
+
+class WithMemory(nn.Module):
+    """A feed-forward layer and a memory beside it, of the same inputs: the sum of their outputs.
+
+    Examples
+    --------
+    >>> layer = WithMemory(FeedForward(8, 24), HashMemory(100, 8, ngram=(2,), n_hashes=1))
+    >>> layer(torch.zeros(3, 5, 8), torch.zeros(3, 5, dtype=torch.int64)).shape
+    torch.Size([3, 5, 8])
+    >>> layer.flops().active - FeedForward(8, 24).flops().active == layer.memory.flops().active
+    True
+    """
+
+    def __init__(self, feed_forward: FeedForward | MixtureOfExperts, memory: HashMemory | ProductKeyMemory) -> None:
+        super().__init__()
+        self.feed_forward, self.memory = feed_forward, memory
+
+    def forward(self, x: Tensor, route_by: Tensor) -> Tensor:
+        """Outputs of the shape of ``x`` (m, length, width), whose tokens have the ids ``route_by`` (m, length)."""
+        by_id = isinstance(self.memory, HashMemory)
+        y: Tensor = self.feed_forward(x) + (self.memory(route_by, context=x) if by_id else self.memory(x))
+        return y
+
+    def flops(self) -> Flops:
+        """Operations for a token."""
+        one, other = self.feed_forward.flops(), self.memory.flops()
+        return Flops(one.routing + other.routing, one.active + other.active, one.dense + other.dense)
 
 
 class Attention(nn.Module):
@@ -66,8 +100,11 @@ class TransformerLayer(nn.Module):
         """Outputs of the shape of ``x``, (m, length, width), whose tokens have ``ids`` (m, length)."""
         x = x + self.attention(self.attention_norm(x))
         inputs = self.feed_forward_norm(x)
-        by_id = isinstance(getattr(getattr(self.feed_forward, "routing", None), "router", None), HashTable)
-        y: Tensor = x + (self.feed_forward(inputs, route_by=ids) if by_id else self.feed_forward(inputs))
+        layer = self.feed_forward
+        by_id = isinstance(layer, WithMemory) or (
+            isinstance(layer, MixtureOfExperts) and isinstance(layer.routing.router, HashTable)
+        )
+        y: Tensor = x + (layer(inputs, route_by=ids) if by_id else layer(inputs))
         return y
 
 
