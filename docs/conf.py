@@ -20,11 +20,8 @@ from citations import initials, local_citations
 from command_pages import command_pages
 from contest_tables import CONTESTS
 from kept_figures import measured, missed_bars, regression_contest, substitutions
-<<<<<<< HEAD
-from mixture_table import mixture_families
-=======
 from memory_table import memory_table
->>>>>>> experiment
+from mixture_table import mixture_families
 from paper_figures import exact_degrees, rademacher
 from routed_table import routed_table, routed_times
 from router_tables import fault_table, router_table
