@@ -266,8 +266,10 @@ class _Search:
         if isinstance(model, LSHRegressor):
             try:
                 return model.predictor(dtype="float32", max_microseconds=self._limit)
-            except ValueError:  # no size of it keeps the limit
-                return None
+            except ValueError:
+                if self._limit is None:
+                    raise
+                return None  # no size of it keeps the limit
         slow = self._limit is not None and microseconds_of(answer, self._new) > self._limit
         return None if slow else answer
 
