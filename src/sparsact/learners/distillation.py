@@ -11,7 +11,7 @@ References
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf, nan
 from statistics import NormalDist
 from typing import Any, Final, Protocol
@@ -23,20 +23,15 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from sparsact.learners.distilled import (
-    Array,
-    Distillation,
-    DistillationTrial,
-    Function,
-    microseconds_of,
-    root_mean,
-    root_ratio,
-)
+from sparsact.learners.distilled import Distillation, DistillationTrial, microseconds_of, root_mean, root_ratio
 from sparsact.learners.low_degree import LowDegreeRegressorCV
 from sparsact.learners.lsh import LSHRegressor
 from sparsact.learners.points import detect_encoding, kernel_dtype
 from sparsact.validation.arrays import checked_per_row, checked_reals
 from sparsact.validation.parameters import checked_positive, checked_probability, checked_size
+
+Array = NDArray[np.float64]
+Function = Callable[[Array], Any]
 
 TRUTH_SHARES: Final = (0.5, 0.0, 1.0)  # of the targets themselves in the labels; the first chooses the student
 N_DRAWN: Final = 16_000
