@@ -149,13 +149,12 @@ def test_bits_have_polynomials_and_limits_of_time_are_kept():
     bits = RNG.integers(0, 2, (200, 5))
     y = 1.0 * (bits[:, 0] & bits[:, 1])
     students = {"polynomial": sa.LowDegreeRegressorCV()}
-    result = sa.distil(KNeighborsRegressor(1), bits, y, students=students, max_microseconds=1e6, random_state=0)
+    options = {"students": students, "n_extra_rows": 90, "random_state": 0}
+    result = sa.distil(KNeighborsRegressor(1), bits, y, max_microseconds=1e6, **options)
     assert result.error.value < 1e-9
     assert isinstance(result.model, sa.LowDegreeRegressorCV)
-    with pytest.raises(
-        ValueError, match=r"no student answers within max_microseconds=1e-09 a row here; raise the limit"
-    ):
-        sa.distil(KNeighborsRegressor(1), bits, y, students=students, max_microseconds=1e-9, random_state=0)
+    with pytest.raises(ValueError, match=r"no student answers within max_microseconds=1e-09 a row here; raise the lim"):
+        sa.distil(KNeighborsRegressor(1), bits, y, max_microseconds=1e-9, **options)
 
 
 def test_bad_calls_have_one_clear_line(tmp_path):

@@ -11,7 +11,7 @@ References
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf, nan
 from statistics import NormalDist
 from typing import Any, Final, Protocol
@@ -23,22 +23,18 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from sparsact.learners.distilled import (
-    Array,
-    Distillation,
-    DistillationTrial,
-    Function,
-    microseconds_of,
-    root_mean,
-    root_ratio,
-)
+from sparsact.learners.distilled import Distillation, DistillationTrial, microseconds_of, root_mean, root_ratio
 from sparsact.learners.low_degree import LowDegreeRegressorCV
 from sparsact.learners.lsh import LSHRegressor
 from sparsact.learners.points import detect_encoding, kernel_dtype
 from sparsact.validation.arrays import checked_per_row, checked_reals
 from sparsact.validation.parameters import checked_positive, checked_probability, checked_size
 
+Array = NDArray[np.float64]
+Function = Callable[[Array], Any]
+
 TRUTH_SHARES: Final = (0.5, 0.0, 1.0)  # of the targets themselves in the labels; the first chooses the student
+N_DRAWN: Final = 16_000
 WORSE: Final = 1.1  # times the teacher's error, from where a warning says so
 _VALIDATION: Final = 0.2  # of the rows that are not held out: they choose the student
 _ROUNDING: Final = 1e-9  # of the deviation of the targets: errors that do not count
@@ -86,8 +82,8 @@ def distil(
     students : mapping of str to estimator, optional
         By their names. Default: hash tables; hash tables on boosted trees; of bits or signs, polynomials.
     n_extra_rows : int, optional
-        Rows to draw between neighbouring rows, which the teacher labels, tried with the best student. Default: as many
-        as are learned from; 0 with ``out_of_fold``, since the teacher would know the rows held out.
+        Rows to draw between neighbouring rows, which the teacher labels, tried with the best student. Default: 16,000;
+        0 with ``out_of_fold``, since the teacher would know the rows held out.
     held_out : float, default=0.2
         Share of the rows on which errors are measured.
     n_folds : int, default=5
@@ -151,7 +147,7 @@ def distil(
     seed, order = int(rng.integers(2**31)), rng.permutation(len(y))
     test, known = np.split(order, [round(held_out * len(y))])
     validation, train = np.split(known, [round(_VALIDATION * len(known))])
-    n_drawn = len(known) if n_extra_rows is None else checked_size(n_extra_rows, "`n_extra_rows`", minimum=0)
+    n_drawn = N_DRAWN if n_extra_rows is None else checked_size(n_extra_rows, "`n_extra_rows`", minimum=0)
     early: Teacher | None = None
     late = teacher
     if out_of_fold is None:
@@ -184,7 +180,7 @@ def distil(
     model = clone(search.students[name]).fit(rows, targets)
     if (answer := search.answer(model)) is None:
         raise ValueError(f"no student answers within max_microseconds={max_microseconds} a row here; raise the limit.")
-    values, truth = np.asarray(answer(X[test]), dtype=np.float64), y[test]
+    values, truth = checked_per_row(answer(X[test]), len(test), "a student"), y[test]
     ours, theirs = (values - truth) ** 2, (labels[test] - truth) ** 2
     result = Distillation(
         model=model,
@@ -254,7 +250,8 @@ class _Search:
         model = clone(self.students[name]).fit(rows, targets)
         answer, error, microseconds = self.answer(model), inf, nan
         if answer is not None:
-            error = float(np.sqrt(np.mean((np.asarray(answer(self._new)) - self._truth) ** 2)))
+            found = checked_per_row(answer(self._new), len(self._truth), "a student")
+            error = float(np.sqrt(np.mean((found - self._truth) ** 2)))
             microseconds = microseconds_of(answer, self._new)
         self.trials.append(DistillationTrial(name, share, n_drawn, error, microseconds))
 
@@ -264,8 +261,10 @@ class _Search:
         if isinstance(model, LSHRegressor):
             try:
                 return model.predictor(dtype="float32", max_microseconds=self._limit)
-            except ValueError:  # no size of it keeps the limit
-                return None
+            except ValueError:
+                if self._limit is None:
+                    raise
+                return None  # no size of it keeps the limit
         slow = self._limit is not None and microseconds_of(answer, self._new) > self._limit
         return None if slow else answer
 

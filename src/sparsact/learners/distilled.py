@@ -110,6 +110,7 @@ class Distillation:
     def __str__(self) -> str:
         labels = f"labels of {1 - self.truth_share:.0%} teacher and {self.truth_share:.0%} truth"
         tried = "  tried: {:<22} truth {:.0%}, {:,} rows drawn, error {:.4g}, {:.2g} us a row"
+        slow = "  tried: {:<22} too slow"
         return "\n".join(
             [
                 f"{self.student}, from {labels}; root mean square errors at {len(self.held_out):,} rows held out:",
@@ -117,7 +118,7 @@ class Distillation:
                 f"  teacher to the truth   {self.teacher_error}, {self.teacher_microseconds:.2g} us a row",
                 f"  student over teacher   {self.ratio}",
                 f"  student to the teacher {self.distance}",
-                *(tried.format(*trial) for trial in self.trials),
+                *(tried.format(*trial) if trial.error < inf else slow.format(*trial) for trial in self.trials),
             ]
         )
 
