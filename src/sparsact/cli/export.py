@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def export(model: Path, program: Path, name: str | None = None) -> None:
     """Write the model of a table as a program that needs nothing of this library: C99, or a graph of ONNX.
 
-    The comment at the top of the C file, and the description of the graph, say which value of which column each number
-    x[i] of a row is, and what each answer y[j] is. Hash tables, polynomials, and ensembles and Gaussian processes on up
-    to 16 bits have programs.
+    The comment at the top of the C file, and the description of the graph, say what each number x[i] of a row stands
+    for, a column or one of its values, and what each answer y[j] is. Hash tables, polynomials, and ensembles and
+    Gaussian processes on up to 16 bits have programs.
 
     Example: sparsact export model.sparsact model.c
     """

@@ -33,6 +33,19 @@ class Hashes(NamedTuple):
     grid: bool
     signs: bool
 
+    def of_all(self, columns: NDArray[np.int64], n_columns: int) -> Hashes:
+        """The same of rows that have further columns, with zeros for them."""
+        centre, local = (spread(each, columns, n_columns) for each in (self.centre, self.local))
+        directions = self.directions if self.grid else spread(self.directions, columns, n_columns)
+        return self._replace(centre=centre, local=local, directions=directions)
+
+
+def spread(values: Array, columns: NDArray[np.int64], n_columns: int) -> Array:
+    """Values (c, ...) of some columns as values (n_columns, ...) of all, 0 for the others."""
+    whole = np.zeros((n_columns, *values.shape[1:]))
+    whole[columns] = values
+    return whole
+
 
 class BucketPlaces(NamedTuple):
     """Where rows fall: local coordinates (m, p), features (m, T or 1, p) and keys of buckets (m, T)."""

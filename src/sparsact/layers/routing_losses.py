@@ -175,12 +175,12 @@ def routing_losses(
     Notes
     -----
     Under gradient accumulation, weigh the total of each part by its share of the step's tokens without padding: the
-    z-loss and ``sequence_balance`` then add up to those of the whole batch, and so do their gradients. The first term,
-    a product of two means, adds up only where all parts have the same f. Each part has its own, or with ``earlier`` the
-    f of the parts so far, as in [1]_ and Megatron-LM: the last part has that of the whole batch. A selection that
-    ``forward_with_selection`` returns belongs to the caller, and is not collected. With a ``group``, ``total`` sums the
-    counts of all layers at once, so all of its processes must read it, and run the layers equally often; losses that
-    are no learned gate's, and ``statistics``, cover one process only.
+    z-loss and ``sequence_balance`` then add up to their values for the whole batch, and so do their gradients. The
+    first term, a product of two means, adds up only where all parts have the same f. Each part has its own, or with
+    ``earlier`` the f of the parts so far, as in [1]_ and Megatron-LM: the last part has that of the whole batch. A
+    selection that ``forward_with_selection`` returns belongs to the caller, and is not collected. With a ``group``,
+    ``total`` sums the counts of all layers at once, so all of its processes must read it, and run the layers equally
+    often; losses that are no learned gate's, and ``statistics``, cover one process only.
 
     References
     ----------

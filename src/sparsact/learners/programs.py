@@ -92,7 +92,7 @@ class ExportedFunction(ABC):
         Notes
         -----
         A polynomial is one multiplication a product of columns; of other models a file holds the values at all rows of
-        bits. They are those of ``predict`` up to rounding, of a classifier those of ``decision_function``. Rows are
+        bits. They equal ``predict`` up to rounding, and a classifier's equal ``decision_function``. Rows are
         bits, signs or numbers as in ``fit``; one that ``predict`` refuses has the value NaN.
         """
         self._write_program(path, name)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparsact.kernels import bucket_values, compact_values
 from sparsact.kernels.bucket_values import SOLVED, Combination, Unsolved, packed
-from sparsact.kernels.hashing import Hashes, project
+from sparsact.kernels.hashing import Hashes, project, spread
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.prediction_limits import Ends
 from sparsact.learners.lsh.trees import TreeEnsemble
@@ -255,19 +255,12 @@ class CompiledModel(MadeAgain, Generic[Storage]):
     def _of_all(self, columns: NDArray[np.int64], n_columns: int) -> CompiledModel[Storage]:
         """The same tables as functions of all columns: those that they do not see are projected by zeros."""
 
-        def spread(values: Array) -> Array:
-            whole = np.zeros((n_columns, *values.shape[1:]))
-            whole[columns] = values
-            return whole
-
         def of_all(table: CompiledTable[Storage]) -> CompiledTable[Storage]:
-            own = table.hashes
-            directions = own.directions if own.grid else spread(own.directions)  # of local coordinates, or of columns
-            hashes = own._replace(centre=spread(own.centre), local=spread(own.local), directions=directions)
-            return replace(table, hashes=hashes)
+            return replace(table, hashes=table.hashes.of_all(columns, n_columns))
 
         tables, backup = tuple(map(of_all, self.tables)), None if self.backup is None else of_all(self.backup)
-        return CompiledModel(self.level, spread(self.centre), spread(self.trend), tables, backup=backup)
+        centre, trend = (spread(each, columns, n_columns) for each in (self.centre, self.trend))
+        return CompiledModel(self.level, centre, trend, tables, backup=backup)
 
     def selected(self, X: Array) -> Array:
         """The columns (m, c) that tables and trend see."""
