@@ -69,8 +69,8 @@ def distil(
 ) -> Distillation:
     r"""Replace a slow model, the teacher, by a student that answers in microseconds, and measure what that costs.
 
-    The student learns :math:`(1 - \lambda) t_i + \lambda y_i`, where the label :math:`t_i` is the prediction of row i by
-    a teacher that was not fitted to it. Errors of student g and teacher t are compared on rows held out from both,
+    The student learns :math:`(1 - \lambda) t_i + \lambda y_i`, where the label :math:`t_i` is the prediction of row i
+    by a teacher that was not fitted to it. Errors of student g and teacher t are compared on rows held out from both,
 
     .. math:: r = \sqrt{\sum_i (g(x_i) - y_i)^2 \Big/ \sum_i (t(x_i) - y_i)^2}.
 
@@ -138,12 +138,12 @@ def distil(
     """
     X, y = checked_reals(X, "`X`"), checked_reals(y, "`y`")
     if X.ndim != 2 or not X.shape[1] or y.shape != X.shape[:1] or len(y) < _FEWEST:
-        raise ValueError(f"`X` and `y` must have shapes (m, d) and (m,) with m >= {_FEWEST}; got {X.shape} and {y.shape}.")
+        raise ValueError(f"`X` and `y` must have shapes (m, d) and (m,), m >= {_FEWEST}; got {X.shape} and {y.shape}.")
     if not checked_probability(held_out, "`held_out`") <= 0.5:
         raise ValueError(f"`held_out` must be at most 0.5, so that rows are left to learn from; got {held_out}.")
     checked_size(n_folds, "`n_folds`", minimum=2, maximum=20)
     if students is not None and not students:
-        raise ValueError("`students` must hold an estimator or more, by name; got none: pass some, or None for the default.")
+        raise ValueError("`students` must hold an estimator or more; got none: pass some, or None for the default.")
     if max_microseconds is not None:
         checked_positive(max_microseconds, "`max_microseconds`")
     level = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2)

@@ -164,8 +164,8 @@ def export_polynomial(
     products = sorted({subset[:size] for subset in known for size in range(1, len(subset) + 1)}) or [(0,)]
     if len(products) > MOST_PRODUCTS:
         raise ValueError(
-            f"a program holds at most {MOST_PRODUCTS:,} products of columns; this one has {len(products):,}: lower `degree`, "
-            "or fit a sparse polynomial by LowDegreeRegressor(solver='lasso') or SparseFourierRegressor."
+            f"a program holds at most {MOST_PRODUCTS:,} products of columns; this one has {len(products):,}: lower "
+            "`degree`, or fit a sparse polynomial by LowDegreeRegressor(solver='lasso') or SparseFourierRegressor."
         )
     zeros = np.zeros(len(level))
     values = np.array([known.get(product, zeros) for product in products])
