@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     name=option("NAME", "Name of the C function; by default the file's name and _predict."),
 )
 def export(model: Path, program: Path, name: str | None = None) -> None:
-    """Write the model of a table as a program that does not need this library: C99, or an ONNX graph.
+    """Write the model of a table as a program that needs nothing of this library: C99, or a graph of ONNX.
 
-    A comment at the top of the C file, or the description of the graph, names the column and value behind each input
-    x[i] and each answer y[j]. Hash tables, polynomials, and ensembles and Gaussian processes of up to 16 bits have
-    programs.
+    The comment at the top of the C file, and the description of the graph, say what each number x[i] of a row stands
+    for, a column or one of its values, and what each answer y[j] is. Hash tables, polynomials, and ensembles and
+    Gaussian processes on up to 16 bits have programs.
 
     Example: sparsact export model.sparsact model.c
     """

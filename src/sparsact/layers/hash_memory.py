@@ -113,7 +113,7 @@ class HashMemory(Memory):
             ids.dtype.kind in "iu" and ids.ndim == 1 and ids.size and ids.min() >= 0
         ):
             raise ValueError(
-                "`vocabulary` must hold the canonical id of each token id, integers of at least 0; got "
+                "`vocabulary` must hold the canonical id of each token id, whole numbers from 0; got "
                 f"{ids.dtype} of shape {ids.shape}{f' from {ids.min()}' if ids.size else ''}."
             )
         empty = None if ids is None else torch.empty(len(ids), dtype=torch.int64, device=device)

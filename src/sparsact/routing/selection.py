@@ -37,7 +37,7 @@ class Selection:
     is_partial : bool
         Whether a place is left empty by choice, as where experts choose their inputs, and not for want of a unit.
     length : int or None
-        Inputs of a sequence, for losses that are means over sequences; None: all inputs are one.
+        Inputs of a sequence, within which some losses take their means; None for all of them.
 
     Examples
     --------
