@@ -141,7 +141,7 @@ class MixtureOfExperts(RoutedLayer):
         self.causal = checked_option(causal, "`causal`", (None, False, True))
         if causal and chosen.reads_others:
             raise ValueError(
-                f"with causal=True a token's experts must not depend on later tokens; {chosen!r} looks at others of the "
+                f"with causal=True a token's experts must not depend on later ones; {chosen!r} looks at others of the "
                 'batch: take router="top_k" or "sigmoid" with capacity_factor=None.'
             )
         by_id = 1 if isinstance(chosen, HashTable) else d_model
