@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 COLUMNS = 512
 CAUSAL = {
     "itself": "yes",
-    "earlier": "yes, but room grows with the number of inputs",
+    "earlier": "yes, but the capacity grows with the number of inputs",
     "later": "no, it reads later inputs",
 }
 
@@ -70,5 +70,5 @@ def _router(one: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _fault(one: dict[str, Any]) -> tuple[list[str], list[str]]:
-    left = [one["fault"], *([f"Known from {one['known']}."] if one["known"] else [])]
+    left = [one["fault"], *([f"Source: {one['known']}."] if one["known"] else [])]
     return left, [one["here"], *(f"``{test.rpartition('::')[2]}``" for test in one["tests"])]

@@ -341,8 +341,8 @@ UNCLEAR = {
     r"`batch_norm` needs two tokens or more in training; got 1: pass more, or call eval": lambda: products(
         batch_norm=True
     )(states(3), mask=torch.arange(3) < 1),
-    "`dtype` must be one of real numbers; got torch.int64": lambda: products(dtype=torch.int64),
-    "`dtype` must be one of real numbers; got torch.complex64": lambda: hashing(dtype=torch.complex64),
+    "`dtype` must be a floating-point type; got torch.int64": lambda: products(dtype=torch.int64),
+    "`dtype` must be a floating-point type; got torch.complex64": lambda: hashing(dtype=torch.complex64),
 }
 
 

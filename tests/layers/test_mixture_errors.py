@@ -67,5 +67,5 @@ def test_what_is_refused(message):
 def test_what_is_no_module_is_refused(call):
     with pytest.raises(TypeError, match=r"`model` must be a torch.nn.Module"):
         call()
-    with pytest.raises(TypeError, match="`dtype` must be one of real numbers"):
+    with pytest.raises(TypeError, match="`dtype` must be a floating-point type"):
         layer(dtype=torch.complex64)

@@ -166,17 +166,17 @@ def test_bad_calls_have_one_clear_line(tmp_path):
 
     fine = LinearRegression()
     for options, message in [
-        ({"teacher": Bare()}, r"it cannot be cloned \(Bare is no estimator.*; pass `out_of_fold`"),
-        ({"teacher": None}, r"NoneType is no estimator"),
+        ({"teacher": Bare()}, r"`teacher` must be .* scikit-learn can clone; got Bare: pass .* as `out_of_fold`"),
+        ({"teacher": None}, r"got NoneType: pass"),
         ({"teacher": fine, "out_of_fold": Y[:-1]}, r"`out_of_fold` must return one value per row"),
-        ({"teacher": fine, "out_of_fold": Y, "n_extra_rows": 5}, r"pass n_extra_rows=0 with `out_of_fold`"),
+        ({"teacher": fine, "out_of_fold": Y, "n_extra_rows": 5}, r"with `out_of_fold` pass n_extra_rows=0"),
         ({"teacher": fine, "held_out": 0.7}, r"`held_out` must be at most 0.5"),
-        ({"teacher": fine, "y": Y[:-1]}, r"need shapes \(m, d\) and \(m,\), m from 50 on; got \(300, 3\) and \(299,\)"),
-        ({"teacher": fine, "X": X[:40], "y": Y[:40]}, r"m from 50 on"),
+        ({"teacher": fine, "y": Y[:-1]}, r"must have shapes \(m, d\) and \(m,\), m >= 50; got \(300, 3\) and \(299,\)"),
+        ({"teacher": fine, "X": X[:40], "y": Y[:40]}, r"m >= 50"),
         ({"teacher": fine, "X": np.where(X[0, 0] == X, np.nan, X)}, r"`X` must be finite; the one at \(0, 0\)"),
         ({"teacher": fine, "n_folds": 1}, r"`n_folds` must lie between 2 and 20"),
         ({"teacher": fine, "max_microseconds": 0}, r"`max_microseconds` must be a finite number above 0"),
-        ({"teacher": fine, "students": {}}, r"`students` names none"),
+        ({"teacher": fine, "students": {}}, r"`students` must hold an estimator or more; got none"),
     ]:
         with pytest.raises(ValueError, match=message):
             sa.distil(**{"X": X, "y": Y} | options)

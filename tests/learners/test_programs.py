@@ -81,10 +81,10 @@ def test_a_program_is_a_table_of_the_points_in_their_order(tmp_path):
 
 def test_what_is_too_large_is_refused_in_one_line(tmp_path, monkeypatch):
     large = sa.CubeEnsemble(np.zeros(2 ** (MOST_BITS + 1)), {"a": 1.0}, [0.1])
-    with pytest.raises(ValueError, match=r"at most 16 columns, and this one has 17; distil it: sparsact.distil"):
+    with pytest.raises(ValueError, match=r"at most 16 columns; this one has 17: distil it, sparsact.distil"):
         large.export(tmp_path / "model.c")
     monkeypatch.setattr("sparsact.learners.programs.MOST_PRODUCTS", 62)
-    with pytest.raises(ValueError, match=r"a program of 63 products of columns is too large: 62 fit; lower `degree`"):
+    with pytest.raises(ValueError, match=r"at most 62 products of columns; this one has 63: lower `degree`"):
         fitted("signs")[0].export(tmp_path / "model.c")
     monkeypatch.undo()
     with pytest.raises(ValueError, match=r"must end with \.c or \.onnx"):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @with_help(
     model=SHARED["learned_model"],
     program=argument("PROGRAM", "The file to write: .c, of C99, or .onnx."),
-    name=option("NAME", "Name of the C function; by default that of the file and _predict."),
+    name=option("NAME", "Name of the C function; by default the file's name and _predict."),
 )
 def export(model: Path, program: Path, name: str | None = None) -> None:
     """Write the model of a table as a program that needs nothing of this library: C99, or a graph of ONNX.
@@ -50,7 +50,7 @@ def export(model: Path, program: Path, name: str | None = None) -> None:
         content = bare.read_bytes()
     in_c = program.suffix.lower() == ".c"
     files.write(program, comment(text).encode() + content if in_c else described(content, text))
-    typer.echo(f"{program}: a program of {len(encoding.feature_names)} numbers a row; it begins with what they are.")
+    typer.echo(f"{program}: a program of {len(encoding.feature_names)} numbers a row, which its description names.")
 
 
 def _inputs(encoding: Encoding) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _inputs(encoding: Encoding) -> Iterator[str]:
 
 
 def _meanings(column: Column, symbols: tuple[str, str]) -> list[str]:
-    """What each number of a column is, if bits 0 and 1 are written by these symbols."""
+    """What each number of a column is, where ``symbols`` stand for bits 0 and 1."""
     from sparsact.datasets.columns import Bit, MissingBit, OneHot, Real
     from sparsact.datasets.sites import BitString
 

@@ -147,7 +147,7 @@ def _errors_name_devices(model: nn.Module, batch: Batch) -> Iterator[None]:
 class ActivationCounter:
     """Counts of the active units of one block, over rows; their size does not depend on the number of inputs.
 
-    Attributes as in :class:`BlockMeasurement`, and the sums of which its shares are made: ``union_active`` adds up the
+    Attributes as in :class:`BlockMeasurement`, and the sums behind its shares: ``union_active`` adds up the
     units that are active anywhere in a window, ``within`` counts activations by magnitude (above one of ``LEVELS`` and
     at most the next, as multiples of their row's root mean square), ``squares`` adds up the squares of these multiples.
     """

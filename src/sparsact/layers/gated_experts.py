@@ -1,8 +1,8 @@
 """Experts with gated activations on a CPU, some rows at a time: what lies between two products stays in the cache.
 
-Pre-activations and outputs are kept for the backward pass. Activations and gradients of all rows at once would be new
-memory in each step, which takes a tenth of its time. At few rows, new memory for the gradients at weights takes longer
-than products: there it comes in large pages, and experts without rows are not written.
+The backward pass keeps pre-activations and outputs. Activations and gradients of all rows at once would be new memory
+in each step, a tenth of its time. With few rows, new memory for weight gradients takes longer than products: it comes
+in large pages, and experts without rows are not written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sparsact.routing.operators import is_watched
 Segment = tuple[int, int, int]
 """Expert, and where its rows begin and end."""
 NUMBERS_AT_ONCE: Final = 2**18  # of pre-activations: float32 of them fit into a second cache
-FEW_ROWS: Final = 512  # of an expert, on average: with more, products take most of a step
+FEW_ROWS: Final = 512  # of an expert, on average: above, products take most of a step
 LINE: Final = 64  # bytes that a processor reads at once
 Composed = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -31,8 +31,8 @@ def gated_experts(
 ) -> Tensor:
     """Sums (m, o) of the outputs of the experts ``indices`` (m, k), -1 for none, for ``rows`` (m, d).
 
-    ``name`` is that of the activation in ``torch.ops.aten``; ``composed`` computes the same from the first four
-    arguments by operators whose derivatives of every order exist.
+    ``name`` is the activation's in ``torch.ops.aten``; ``composed`` computes the same from the first four arguments by
+    operators that have derivatives of every order.
     """
     if not (torch.is_grad_enabled() and any(each.requires_grad for each in (rows, weights, up, down))):
         return _outputs(rows, weights, up, down, indices, name)[0]

@@ -17,7 +17,7 @@ from sparsact.routing.selection import Selection
 
 
 class ZeroEmbedding(nn.Embedding):
-    """Rows that are 0 at first; DistributedDataParallel expects sparse gradients of embeddings alone."""
+    """Rows that are 0 at first; DistributedDataParallel takes sparse gradients of embeddings only."""
 
     def reset_parameters(self) -> None:
         """Fill with 0."""
@@ -59,7 +59,7 @@ class Memory(RoutedLayer):
 
 
 def of_tokens(tensor: Any, what: str, kinds: str, shape: Sequence[int] | None = None) -> Tensor:
-    """A tensor with an entry for each token, any shape for None: bool where ``kinds`` is "bool", else integers."""
+    """The tensor, if it has an entry for each token: bool for the ``kinds`` "bool", else integers; None: any shape."""
     wanted = f"`{what}` must be a tensor of {kinds}" + ("" if shape is None else f" of shape {tuple(shape)}")
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{wanted}; got {type(tensor).__name__}: pass torch.as_tensor({what}).")

@@ -61,9 +61,9 @@ class MixtureOfExperts(RoutedLayer):
         In training, what a router that learns sees is multiplied by numbers uniform in [1 - jitter, 1 + jitter], from
         torch's own generator, as in Switch transformers.
     causal : bool, default=None
-        True refuses routers by which later tokens have a part in the experts of earlier ones: ``"expert_choice"``, and
-        any with a limited capacity. A layer cannot see whether its model is causal: None warns once if
-        ``"expert_choice"`` trains on sequences (..., T, d_model); False, for encoders and images, does not.
+        True refuses routers by which later tokens change the experts of earlier ones: ``"expert_choice"``, and any with
+        a limited capacity. None warns once if ``"expert_choice"`` trains on sequences (..., T, d_model); False, for
+        encoders and images, does not.
     route_features : int, default=None
         Columns of ``route_by``, where the router looks at another tensor; 1 for token ids, of ``"hash_table"``.
     generator : torch.Generator, default=None
@@ -141,7 +141,7 @@ class MixtureOfExperts(RoutedLayer):
         self.causal = checked_option(causal, "`causal`", (None, False, True))
         if causal and chosen.reads_others:
             raise ValueError(
-                f"with causal=True a token's experts must depend on no later token; {chosen!r} looks at others of the "
+                f"with causal=True a token's experts must not depend on later ones; {chosen!r} looks at others of the "
                 'batch: take router="top_k" or "sigmoid" with capacity_factor=None.'
             )
         by_id = 1 if isinstance(chosen, HashTable) else d_model
@@ -223,8 +223,8 @@ class MixtureOfExperts(RoutedLayer):
         if not torch.compiler.is_compiling():
             self.causal = False  # once
             warnings.warn(
-                "experts that choose their tokens look at later ones of a text: a causal language model trained so "
-                'reads the future. Take router="top_k" there; for encoders and images pass causal=False.',
+                "experts that choose their tokens read later ones too, which a causal language model must not; "
+                'take router="top_k" there, or for encoders and images pass causal=False.',
                 UserWarning,
                 stacklevel=6,
             )

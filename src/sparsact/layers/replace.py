@@ -25,7 +25,7 @@ PLAIN: Final = {
 
 
 def replace_experts(model: nn.Module) -> int:
-    """Compute the experts of a model of transformers by grouped products, in place.
+    """Let a model of transformers multiply the tokens of each expert together, in place.
 
     Routers, parameters, their names and the model's class stay as they are: ``state_dict``, ``save_pretrained`` and
     optimizers see no change, and outputs are equal up to rounding.
@@ -44,14 +44,14 @@ def replace_experts(model: nn.Module) -> int:
     Raises
     ------
     ValueError
-        If the model has no such experts; the message names what the experts that it has are instead.
+        If the model has no such experts; the message says what its experts are instead.
 
     Notes
     -----
     The models add their own balancing loss where ``output_router_logits=True``. Within :func:`routing_losses` the
-    replaced layers report their load; ``losses.total`` is refused, as they have no loss of their own. Experts of Switch
-    transformers are modules with a matrix each, which are stacked, a copy, in each call. Llama 4 as it is written
-    computes every token in every expert; replaced, in the chosen ones only.
+    replaced layers report their load; ``losses.total`` is refused, as they have no loss of their own. Each call copies
+    the experts of Switch transformers, modules with a matrix each, into one array. A token of Llama 4, which runs
+    through every expert in transformers, runs through its chosen experts only.
 
     Examples
     --------

@@ -92,7 +92,7 @@ class Routing(nn.Module):
         self.router, self.in_features = router, in_features
         dtype = torch.get_default_dtype() if dtype is None else dtype
         if not dtype.is_floating_point:
-            raise TypeError(f"`dtype` must be one of real numbers; got {dtype}.")
+            raise TypeError(f"`dtype` must be a floating-point type; got {dtype}: pass torch.float32.")
         device = torch.empty(0).device if device is None else device  # "meta" under `with torch.device("meta")`
         for name, value in self._drawn(generator).items():
             own = torch.promote_types(dtype, torch.float32) if name in router.kept_wide else dtype

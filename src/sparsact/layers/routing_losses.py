@@ -153,17 +153,16 @@ def routing_losses(
         and the z-loss 0.001 as in ST-MoE.
     group : torch.distributed.ProcessGroup, default=None
         Processes that balance the load of their tokens together, such as ``torch.distributed.group.WORLD``: f counts
-        them all, and the mean of the processes' losses and gradients, which ``DistributedDataParallel`` takes, is that
-        of one process with the whole batch. None: each process balances its own tokens.
+        all tokens, and the mean over processes, which ``DistributedDataParallel`` takes, has the loss and gradient of
+        one process with the whole batch. None: each process balances its own tokens.
     earlier : RoutingLosses, default=None
-        Of the part before this one, under gradient accumulation: f counts the tokens of all parts so far.
+        Losses of the previous part, under gradient accumulation: f counts the tokens of all parts so far.
 
     Yields
     ------
     losses : RoutingLosses
-        ``losses.total`` is to be added to the training loss, and ``print(losses)`` reports the load. A layer that runs
-        several times counts each time; one that is run again in the backward pass, by ``torch.utils.checkpoint``, does
-        not.
+        Add ``losses.total`` to the training loss; ``print(losses)`` reports the load. A layer that runs several times
+        counts each time, but not when ``torch.utils.checkpoint`` runs it again in the backward pass.
 
     Raises
     ------
@@ -174,13 +173,13 @@ def routing_losses(
 
     Notes
     -----
-    Under gradient accumulation, weigh the total of each part by its share of the step's tokens without padding: the
-    z-loss and ``sequence_balance`` then add up to their values for the whole batch, and so do their gradients. The
-    first term, a product of two means, adds up only where all parts have the same f. Each part has its own, or with
-    ``earlier`` the f of the parts so far, as in [1]_ and Megatron-LM: the last part has that of the whole batch. A
-    selection that ``forward_with_selection`` returns belongs to the caller, and is not collected. With a ``group``,
-    ``total`` sums the counts of all layers at once, so all of its processes must read it, and run the layers equally
-    often; losses that are no learned gate's, and ``statistics``, cover one process only.
+    Under gradient accumulation, multiply the total of each part by its share of the step's tokens without padding. The
+    z-loss, ``sequence_balance`` and their gradients then add up to the whole batch's. The first term, a product of two
+    means, adds up only if all parts have the same f. A part has its own f, or with ``earlier`` the f of all parts so
+    far, as in [1]_ and Megatron-LM, so that the last part has the whole batch's. Selections that
+    ``forward_with_selection`` returns are not collected. With a ``group``, all processes must run the layers equally
+    often and read ``total``, which sums the counts of all layers at once. Losses of routers without a learned gate, and
+    ``statistics``, cover one process only.
 
     References
     ----------

@@ -63,24 +63,25 @@ def distil(
     confidence: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
 ) -> Distillation:
-    r"""Replace a slow model by one that answers in microseconds, and measure what that costs.
+    r"""Replace a slow model, the teacher, by a student that answers in microseconds, and measure what that costs.
 
-    A student learns :math:`(1 - \lambda) t_i + \lambda y_i`, where the label :math:`t_i` is what the teacher says of
-    row i without having seen it. Rows held out from both then compare their errors,
+    The student learns :math:`(1 - \lambda) t_i + \lambda y_i`, where the label :math:`t_i` is the prediction of row i
+    by a teacher that was not fitted to it. Errors of student g and teacher t are compared on rows held out from both,
 
     .. math:: r = \sqrt{\sum_i (g(x_i) - y_i)^2 \Big/ \sum_i (t(x_i) - y_i)^2}.
 
     Parameters
     ----------
     teacher : estimator or None
-        A regressor of scikit-learn's interface, fitted or not: clones of it are fitted. Any object with ``predict``, or
-        None, if ``out_of_fold`` is given.
+        A scikit-learn regressor, fitted or not: clones of it are fitted. With ``out_of_fold``, any object with
+        ``predict``, or None.
     X, y : array-like of shape (m, d) and (m,)
         Numbers, without missing values; at least 50 rows.
     out_of_fold : array-like of shape (m,), optional
-        The teacher's predictions of the rows, each by a fit that did not see the row. Default: found here.
+        The teacher's predictions of the rows, each by a fit without the row. Default: computed here.
     students : mapping of str to estimator, optional
-        By their names. Default: hash tables; hash tables on boosted trees; of bits or signs, polynomials.
+        Estimators to try, by name. Default: hash tables, hash tables on boosted trees and, for bits or signs,
+        polynomials.
     n_extra_rows : int, optional
         Rows to draw between neighbouring rows, which the teacher labels, tried with the best student. Default: 16,000;
         0 with ``out_of_fold``, since the teacher would know the rows held out.
@@ -89,7 +90,7 @@ def distil(
     n_folds : int, default=5
         Folds of the labels; the teacher is fitted ``n_folds + 2`` times.
     max_microseconds : float, optional
-        Most time for a row of a batch, measured here: hash tables are cut until they keep it.
+        Most time for a row of a batch, measured here: hash tables shrink until they keep it.
     confidence : float, default=0.95
         Of the intervals.
     random_state : int, RandomState or None, default=None
@@ -103,22 +104,21 @@ def distil(
     Raises
     ------
     ValueError
-        If the teacher cannot be cloned and its predictions are not given, if rows are too few, or if no student keeps
+        If a teacher without ``out_of_fold`` cannot be cloned, if rows are too few, or if no student keeps
         ``max_microseconds``.
 
     Warns
     -----
     UserWarning
-        If the student's error is more than 1.1 of the teacher's.
+        If the student's error is more than 1.1 times the teacher's.
 
     Notes
     -----
     A fifth of the rows that are not held out chooses the student, at :math:`\lambda = 1/2`, and then :math:`\lambda`
-    from 0, 1/2 and 1. The other rows
-    are labelled by folds among themselves, this fifth by a fit to the others, so that no label and no choice has seen
-    the rows that judge it; predictions that are given may have. :math:`\lambda = 1` is the student without a teacher.
-    Intervals are normal ones of the logarithms. A drawn row lies between a row and one of its eight neighbours, in
-    standard deviations; a column of whole numbers is taken from one of the two.
+    from 0, 1/2 and 1, where 1 is the student without a teacher. Folds of the other rows label each other, and a fit to
+    all of them labels this fifth, so that no label and no choice has seen the rows that judge it; ``out_of_fold`` may
+    have. Intervals are normal in the logarithm. A drawn row lies between a row and one of its eight neighbours in
+    standardised columns; a column of whole numbers comes from one of the two.
 
     Examples
     --------
@@ -134,12 +134,12 @@ def distil(
     """
     X, y = checked_reals(X, "`X`"), checked_reals(y, "`y`")
     if X.ndim != 2 or not X.shape[1] or y.shape != X.shape[:1] or len(y) < _FEWEST:
-        raise ValueError(f"`X` and `y` need shapes (m, d) and (m,), m from {_FEWEST} on; got {X.shape} and {y.shape}.")
+        raise ValueError(f"`X` and `y` must have shapes (m, d) and (m,), m >= {_FEWEST}; got {X.shape} and {y.shape}.")
     if not checked_probability(held_out, "`held_out`") <= 0.5:
         raise ValueError(f"`held_out` must be at most 0.5, so that rows are left to learn from; got {held_out}.")
     checked_size(n_folds, "`n_folds`", minimum=2, maximum=20)
     if students is not None and not students:
-        raise ValueError("`students` names none; pass estimators by their names, or leave it away.")
+        raise ValueError("`students` must hold an estimator or more; got none: pass some, or None for the default.")
     if max_microseconds is not None:
         checked_positive(max_microseconds, "`max_microseconds`")
     level = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2)
@@ -155,8 +155,8 @@ def distil(
         labels, early, late = _labels(teacher, X, y, (train, validation, test), folds)
     elif n_extra_rows:
         raise ValueError(
-            "rows that are drawn need labels of a teacher that has not seen the rows held out: pass n_extra_rows=0 "
-            "with `out_of_fold`, or leave `out_of_fold` away."
+            "extra rows need labels by a teacher that has not seen the rows held out; with `out_of_fold` pass "
+            "n_extra_rows=0, or leave `out_of_fold` out."
         )
     else:
         labels = checked_per_row(out_of_fold, len(y), "`out_of_fold`")
@@ -209,16 +209,15 @@ def distil(
 def _labels(
     teacher: Any, X: Array, y: Array, parts: tuple[NDArray[np.intp], ...], folds: KFold
 ) -> tuple[Array, Teacher, Teacher]:
-    """Labels (m,) of rows by fits that did not see them; the fit to the first part, and that to the first two."""
+    """Labels (m,) of rows by fits without them; the fit to the first part, and the fit to the first two."""
     train, validation, test = parts
     known, labels = np.concatenate([train, validation]), np.empty(len(y))
     try:
         early, late = (clone(teacher) for _ in range(2))
     except TypeError as error:
         raise ValueError(
-            "labels need fits of the teacher that have not seen their rows, and it cannot be cloned "
-            f"({type(teacher).__name__} is no estimator of scikit-learn's interface); pass `out_of_fold`, its "
-            "predictions of each row by a fit without it."
+            f"`teacher` must be an estimator that scikit-learn can clone; got {type(teacher).__name__}: pass its "
+            "predictions of each row by a fit without the row as `out_of_fold`."
         ) from error
     early.fit(X[train], y[train])
     late.fit(X[known], y[known])

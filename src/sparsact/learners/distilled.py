@@ -53,23 +53,23 @@ class Distillation:
     model : estimator
         The student, fitted to all rows that are not held out.
     student : str
-        Which of the students it is.
+        Its name.
     truth_share : float
         Share of the targets in its labels; the rest is the teacher's.
     error, teacher_error : Measured
         Root mean square errors of student and teacher to the truth, at the rows held out.
     ratio : Measured
-        The one over the other. The interval is that of pairs of errors at the same rows.
+        The first over the second; its interval pairs errors at the same rows.
     distance : Measured
         Root mean square difference of student and teacher.
     microseconds, teacher_microseconds : float
-        Time for a row of a batch, as measured here; the teacher's is NaN where there is none.
+        Time for a row of a batch, measured here; the teacher's is NaN without a teacher.
     labels : ndarray of shape (m,)
-        What the teacher gives to each row without having seen it.
+        The teacher's prediction of each row by a fit without it.
     held_out : ndarray of intp
         Rows that neither has seen.
     trials : tuple of DistillationTrial
-        What was tried, on rows of neither kind.
+        What was tried, with errors at the rows that choose.
     answer : callable
         What :meth:`predictor` returns.
     """
@@ -89,7 +89,7 @@ class Distillation:
     answer: Function
 
     def predictor(self) -> Function:
-        """Values (m,) of rows (m, d): of hash tables by coefficients alone, else by ``predict``."""
+        """Function from rows (m, d) to values (m,): the predictor of hash tables, else ``predict``."""
         return self.answer
 
     def export(self, path: str | Path, *, name: str | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -29,14 +30,14 @@ void $name(const double *given, double *y)
     double x[$n], nothing = 0.0;
     for (size_t i = 0; i < $n; ++i) {
         x[i] = $read;
-        nothing += 0.0 * given[i] + 0.0 * x[i]; /* NaN where the row is none of the model's */
+        nothing += 0.0 * given[i] + 0.0 * x[i]; /* NaN for a row that the model refuses */
     }
 $body}
 """)
 _POLYNOMIAL: Final = """\
     double products[DEPTH + 1] = {1.0};
     for (size_t j = 0; j < T; ++j) y[j] = intercept[j] + nothing;
-    for (size_t i = 0; i < N; ++i) { /* a product is the one before it that has a column less, times that column */
+    for (size_t i = 0; i < N; ++i) { /* a product is the last one with one column fewer, times its last column */
         products[sizes[i]] = products[sizes[i] - 1] * x[columns[i]];
         for (size_t j = 0; j < T; ++j) y[j] += coefficients[i * T + j] * products[sizes[i]];
     }
@@ -44,7 +45,7 @@ _POLYNOMIAL: Final = """\
 _TABLE: Final = """\
     size_t row = 0;
     for (size_t i = 0; i < COLUMNS; ++i) row |= (size_t)(x[i] < 0.0) << i;
-    for (size_t j = 0; j < T; ++j) y[j] = values[row * T + j] + nothing;
+    y[0] = values[row] + nothing;
 """
 
 
@@ -56,24 +57,11 @@ class Exportable(Protocol):
         """Write C99 to a path that ends with ``.c``, a graph of ONNX to ``.onnx``."""
 
 
-class FittedMonomials(Protocol):
-    """Fitted polynomials: monomials, their coefficients (D,) or (T, D), and the constants, a float or (T,)."""
-
-    @property
-    def subsets_(self) -> list[Subset]: ...  # noqa: D102 - as above
-
-    @property
-    def coefficients_(self) -> Array: ...  # noqa: D102
-
-    @property
-    def intercept_(self) -> Any: ...  # noqa: D102
-
-
 class ExportedFunction(ABC):
     """Base of models that are a polynomial, or a function of few bits."""
 
     def export(self, path: str | Path, *, name: str | None = None) -> None:
-        """Write the model as a function that needs nothing of this library: ``.c`` or ``.onnx``.
+        """Write the model as a program that does not need this library: ``.c`` or ``.onnx``.
 
         Parameters
         ----------
@@ -82,7 +70,7 @@ class ExportedFunction(ABC):
             row, which several threads may call. ``model.onnx``: a graph of opset 18 from ``X`` (rows, columns) to ``Y``
             (rows, targets), both float64.
         name : str, optional
-            Name of the C function, by default that of the file and ``_predict``.
+            Name of the C function; default: the file's name and ``_predict``.
 
         Raises
         ------
@@ -91,8 +79,8 @@ class ExportedFunction(ABC):
 
         Notes
         -----
-        A polynomial is one multiplication a product of columns; of other models a file holds the values at all rows of
-        bits. They equal ``predict`` up to rounding, and a classifier's equal ``decision_function``. Rows are
+        A polynomial takes one multiplication for each product of columns; other models are tables of their values at
+        all rows of bits. Values equal ``predict`` up to rounding, or ``decision_function`` of a classifier. Rows are
         bits, signs or numbers as in ``fit``; one that ``predict`` refuses has the value NaN.
         """
         self._write_program(path, name)
@@ -104,15 +92,16 @@ class ExportedFunction(ABC):
 
 @dataclass(frozen=True, eq=False)
 class RowSymbols:
-    """How the rows of a model are written, which its programs read as signs: bit 1 is -1.
+    """Encoding of a model's rows, which its programs read as signs: bit 1 is -1.
 
     Attributes
     ----------
     n : int
         Columns.
     encoding : {"bits", "signs"} or None
-        None: numbers, as they are or, with cuts, as bits that are 1 above them.
+        None: numbers.
     cuts : ndarray of shape (n,), optional
+        Numbers above them are bits 1.
     """
 
     n: int
@@ -149,7 +138,7 @@ class RowSymbols:
         )
 
     def in_onnx(self, graph: OnnxGraph) -> tuple[str, str]:
-        """Signs (rows, n) of the graph's rows ``X``, and (rows, 1): 0, or NaN where a row is none of the model's."""
+        """Signs (rows, n) of the graph's rows ``X``; and (rows, 1), 0 or, for rows that ``predict`` refuses, NaN."""
         add, constant, signs = graph.add, graph.constant, "X"
         if self.encoding is not None:
             plus, minus = (add("Equal", "X", constant(symbol)) for symbol in self._symbols)
@@ -160,21 +149,23 @@ class RowSymbols:
         return signs, add("ReduceSum", strange, constant([1]), keepdims=1)
 
 
-def export_polynomial(path: str | Path, name: str | None, inputs: RowSymbols, model: FittedMonomials) -> None:
-    """Write polynomials, whose monomials are products of signs, or of numbers.
+def export_polynomial(
+    path: str | Path, name: str | None, inputs: RowSymbols, subsets: list[Subset], coefficients: Array, level: Any
+) -> None:
+    """Write polynomials with coefficients (D,) or (T, D) of subsets of columns, and constants, a float or (T,).
 
     Raises
     ------
     ValueError
         If the products are too many, and as :func:`.write_program`.
     """
-    level, coefficients = np.atleast_1d(model.intercept_), np.atleast_2d(model.coefficients_).T
-    known = {subset: own for subset, own in zip(model.subsets_, coefficients, strict=True) if own.any()}
+    level = np.atleast_1d(level)
+    known = {subset: own for subset, own in zip(subsets, np.atleast_2d(coefficients).T, strict=True) if own.any()}
     products = sorted({subset[:size] for subset in known for size in range(1, len(subset) + 1)}) or [(0,)]
     if len(products) > MOST_PRODUCTS:
         raise ValueError(
-            f"a program of {len(products):,} products of columns is too large: {MOST_PRODUCTS:,} fit; lower `degree`, "
-            "or fit a sparse polynomial, as LowDegreeRegressor(solver='lasso') or SparseFourierRegressor."
+            f"a program holds at most {MOST_PRODUCTS:,} products of columns; this one has {len(products):,}: lower "
+            "`degree`, or fit a sparse polynomial by LowDegreeRegressor(solver='lasso') or SparseFourierRegressor."
         )
     zeros = np.zeros(len(level))
     values = np.array([known.get(product, zeros) for product in products])
@@ -205,23 +196,26 @@ def export_polynomial(path: str | Path, name: str | None, inputs: RowSymbols, mo
     write_program(path, name, in_c, in_onnx)
 
 
-def export_table(path: str | Path, name: str | None, inputs: RowSymbols, model: str, values: Array | None) -> None:
-    """Write a function of bits as its values (2**n, T) at all points, which are None if n is above ``MOST_BITS``.
+def export_table(
+    path: str | Path, name: str | None, inputs: RowSymbols, model: str, values_of: Callable[[], Array]
+) -> None:
+    """Write a function of bits as its values (2**n,) at all points.
 
     Raises
     ------
     ValueError
         If the columns are too many, with the name of the model, and as :func:`.write_program`.
     """
-    if values is None:
+    if inputs.n > MOST_BITS:
         raise ValueError(
-            f"a program of a {model} is a table of its values at all rows of at most {MOST_BITS} columns, and this one "
-            f"has {inputs.n}; distil it: sparsact.distil(model, X, y).export(path)."
+            f"a {model} is exported as a table of its values at all rows, of at most {MOST_BITS} columns; this one has "
+            f"{inputs.n}: distil it, sparsact.distil(model, X, y).export(path)."
         )
+    values = values_of()
 
     def in_c(own: str) -> str:
-        body = f"    enum {{ T = {values.shape[1]}, COLUMNS = {inputs.n} }};\n{_TABLE}"
-        return inputs.in_c(f"The values of a {model} at all rows", own, {"values": values}, body, values.shape[1])
+        body = f"    enum {{ COLUMNS = {inputs.n} }};\n{_TABLE}"
+        return inputs.in_c(f"The values of a {model} at all rows", own, {"values": values}, body, 1)
 
     def in_onnx() -> bytes:
         graph = OnnxGraph({"": OPSET})
@@ -229,8 +223,8 @@ def export_table(path: str | Path, name: str | None, inputs: RowSymbols, model: 
         signs, nothing = inputs.in_onnx(graph)
         bits = add("Cast", add("Less", signs, constant(0.0)), to=ELEMENTS["int64"])
         places = add("Mul", bits, constant(2 ** np.arange(inputs.n)))
-        row = add("ReduceSum", places, constant([1]), keepdims=0)
+        row = add("ReduceSum", places, constant([1]), keepdims=1)
         add("Add", add("Gather", constant(values), row, axis=0), nothing, result="Y")
-        return graph.to_bytes({"X": ["rows", inputs.n]}, {"Y": ["rows", values.shape[1]]})
+        return graph.to_bytes({"X": ["rows", inputs.n]}, {"Y": ["rows", 1]})
 
     write_program(path, name, in_c, in_onnx)

@@ -27,7 +27,7 @@ class ExpertGate(Router):
     """Base of routers with a learned ``gate`` (experts, in_features), whose experts have limited room in a batch.
 
     The state may hold ``mask`` (m,), False for padding: such inputs are sent nowhere, take no room, count in no loss;
-    and ``length``, the number of inputs of a sequence, which layers take from the last axis but one of theirs.
+    and ``length``, the number of inputs of a sequence, in layers the last axis but one.
     :class:`SoftmaxTopK` explains the fields.
     """
 
@@ -162,7 +162,7 @@ class InputChoice(ExpertGate):
     def pooled_loss(self, selection: Selection, counts: Array, load: Array, n_processes: int) -> Any:
         """Auxiliary loss of one process's inputs, whose mean over processes is the loss of all of them.
 
-        ``counts`` (experts,) are summed over processes; ``load`` (experts,) is what f counts: earlier inputs too.
+        ``counts`` (experts,) are summed over processes; ``load`` (experts,), for f, has earlier inputs too.
         """
         return self._loss(selection, self._probabilities(selection.logits), load, counts, n_processes)
 
@@ -218,7 +218,7 @@ class SoftmaxTopK(InputChoice):
         one: over itself alone it always has the weight 1, and the task gives the gate no gradient.
     capacity_factor, eval_capacity_factor : float or None, default=None
         In training and outside of it, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
-        With a limit, whether an input keeps its expert depends on others of its group, later tokens of a text included.
+        With a limit, an input may lose its expert to others of its group, later tokens of a text included.
     priority : {"weight", "arrival"}
         Which inputs keep their expert when it is full: the ones of the largest probability, before it is normalised
         over the chosen [3]_, or the first of the batch.
@@ -227,9 +227,8 @@ class SoftmaxTopK(InputChoice):
     load_balance, z_loss : float, default=1.0 and 0.1
         :math:`\lambda` and :math:`\mu`. Training adds 0.01 of the auxiliary loss, so that they are 0.01 and 0.001.
     sequence_balance : float, default=0.0
-        Weight of the first term taken within each sequence instead of the batch, biases left out of the choice, and
-        averaged over sequences by their numbers of inputs without padding: equations (17) to (20) of [4]_, whose
-        :math:`\alpha` of 0.0001 is 0.01 here.
+        Weight of the first term within each sequence, with choices without biases, averaged over sequences by their
+        inputs without padding: equations (17) to (20) of [4]_, whose :math:`\alpha` of 0.0001 is 0.01 here.
     random_state : int, default=0
         Of the gate, where no state is given.
 

@@ -16,7 +16,7 @@ Backward = Callable[[Any, Any, Tensor], tuple[Tensor | None, ...]]
 
 
 class Operator:
-    """A function of tensors that torch compiles as one node, exports and differentiates; ONNX has it in parts.
+    """A function of tensors that torch compiles as one node, exports and differentiates.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class Router(ABC):
 
     @property
     def reads_others(self) -> bool:
-        """Whether the units of an input may depend on other inputs of its batch, later ones included."""
+        """Whether the units of an input may depend on other inputs of its batch."""
         return False
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:

@@ -30,7 +30,7 @@ class SigmoidTopK(InputChoice):
     n_experts, n_active : int
         E, and k, 2 by default.
     bias_rate : float, default=0.001
-        u. In runs of a few hundred steps biases need 0.01 to get as far as the scores lie apart.
+        u. In runs of a few hundred steps biases need 0.01 to reach the spread of the scores.
     scale : float, default=1.0
         c.
     capacity_factor, eval_capacity_factor, priority, group_size, load_balance, z_loss, sequence_balance, random_state

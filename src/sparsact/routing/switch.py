@@ -14,7 +14,7 @@ class Switch(InputChoice):
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, the input goes to :math:`\arg\max_i p_i(x)`. In training an expert takes
     at most :math:`\lceil c\, m / E \rceil` of a batch of m inputs, in order of arrival; later ones are dropped: they
-    switch nothing on. Arrival is over the whole batch, and room grows with its length. The auxiliary loss [1]_ is
+    switch nothing on. Order and room are over the whole batch. The auxiliary loss [1]_ is
 
     .. math:: \lambda E \sum_i f_i P_i + \mu\, \mathbb{E}_x \big(\log \textstyle\sum_i e^{(Gx)_i}\big)^2,
 

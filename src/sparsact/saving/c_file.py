@@ -43,7 +43,7 @@ void $name(const double *x, double *y);
 
 
 def write_program(path: str | Path, name: str | None, in_c: Callable[[str], str], in_onnx: Callable[[], bytes]) -> None:
-    """Write a function to ``.c``, as the source of that name, by default the file's and ``_predict``, or to ``.onnx``.
+    """Write a program to ``.c``, whose function has the name, by default the file's and ``_predict``, or to ``.onnx``.
 
     Raises
     ------
@@ -61,19 +61,19 @@ def write_program(path: str | Path, name: str | None, in_c: Callable[[str], str]
 
 
 def head(what: str, name: str, n_columns: int, n_targets: int, note: str) -> str:
-    """Comment on a program, ``note`` being a sentence on its input, the headers, and the function's declaration."""
+    """Comment with ``note``, a sentence on the input; headers, and the declaration of the function."""
     sizes = {"n_columns": n_columns, "n_targets": n_targets}
     return _HEAD.substitute(sizes, what=what, name=name, note=note, version=__version__)
 
 
 def comment(text: str) -> str:
-    """A comment of these lines, in ASCII; marks of comments in them are taken apart."""
+    """The lines as a comment in ASCII, which no mark in them can end."""
     plain = text.encode("ascii", "backslashreplace").decode().replace("*/", "* /").replace("/*", "/ *")
     return "/* " + plain.replace("\n", "\n * ") + "\n */\n"
 
 
 def array(name: str, values: NDArray[Any], *, bitwise: bool = False) -> str:
-    """A constant array; of ``bitwise`` floats in a union with their bits, which are read faster than decimals."""
+    """A constant array; ``bitwise`` writes floats by their bits, which compilers read faster."""
     flat = values.ravel() if values.size else zeros(1, values.dtype)
     kind = C_TYPES[flat.dtype.name]
     if not (bitwise and flat.dtype.kind == "f"):

@@ -30,8 +30,8 @@ MANY_ROWS: Final = 1_000  # from there on, held-out rows decide how many of the 
 class BoostedTrees:
     """Boosted trees of each function of a target, by least squares: a mean of several fits, whose spread it lessens.
 
-    ``fits`` has for each fit the trees of each function, of which the first ``n_trees`` are taken; the first fit counts
-    as much as the others together. With ``letters`` the trees split sites by their letters, not bits.
+    ``fits`` has for each fit the trees of each function; the first ``n_trees`` are taken. The first fit counts as much
+    as the others together. With ``letters`` the trees split sites by their letters, not bits.
     """
 
     fits: Sequence[list[Any]]

@@ -22,7 +22,7 @@ from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, re
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.inducing import InducingSystem
 from sparsact.learners.on_cube import OnCube
-from sparsact.learners.programs import MOST_BITS, ExportedFunction, RowSymbols, export_table
+from sparsact.learners.programs import ExportedFunction, RowSymbols, export_table
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.transaction import locked
@@ -187,9 +187,8 @@ class FittedCubeGP(OnCube, ExportedFunction):
 
     def _write_program(self, path: str | Path, name: str | None) -> None:
         check_is_fitted(self)
-        n = self.n_features_in_
-        values = self._posterior.values((points(n) < 0).astype(np.float64))[:, None] if n <= MOST_BITS else None
-        export_table(path, name, RowSymbols(n, self.encoding_, self.cuts_), type(self).__name__, values)
+        inputs, values = RowSymbols(self.n_features_in_, self.encoding_, self.cuts_), self._posterior.values
+        export_table(path, name, inputs, type(self).__name__, lambda: values((points(inputs.n) < 0).astype(np.float64)))
 
     @locked
     def save(self, path: str | Path) -> None:

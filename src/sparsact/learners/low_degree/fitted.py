@@ -279,7 +279,8 @@ class FittedLowDegree(ExportedFunction):
 
     def _write_program(self, path: str | Path, name: str | None) -> None:
         check_is_fitted(self)
-        export_polynomial(path, name, RowSymbols(self.n_features_in_, self.encoding_), self)
+        inputs = RowSymbols(self.n_features_in_, self.encoding_)
+        export_polynomial(path, name, inputs, self.subsets_, self.coefficients_, self.intercept_)
 
     def save(self, path: str | Path, *, statistic: bool = False) -> None:
         """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.

@@ -25,7 +25,7 @@ from sparsact.statistics.column_scales import SMALLEST, exponents_of
 from sparsact.statistics.statistic import Batch
 
 ROWS: Final = 2048  # that errors and times are measured on, at most
-QUERIES: Final = 256  # of them, asked one by one
+QUERIES: Final = 256  # rows that are timed one by one
 REPEATS: Final = 5
 DTYPES: Final[tuple[Precision, ...]] = ("float32", "float64")
 

@@ -203,7 +203,7 @@ def plan_table(
 
 
 def _covering_samples(k: int, extent: float, reach: float, delta: float) -> float:
-    """Rows of which, but for probability delta, one is within ``reach`` of every point.
+    """Number of rows that, but for probability delta, have one within ``reach`` of every point.
 
     A ball of radius r about a point holds at least ``(r / extent)**k`` of the probability.
     """

@@ -274,7 +274,8 @@ class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstim
 
     def _write_program(self, path: str | Path, name: str | None) -> None:
         check_is_fitted(self)
-        export_polynomial(path, name, RowSymbols(self.n_features_in_, self.encoding_, self.cuts_), self)
+        inputs = RowSymbols(self.n_features_in_, self.encoding_, self.cuts_)
+        export_polynomial(path, name, inputs, self.subsets_, self.coefficients_, self.intercept_)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
