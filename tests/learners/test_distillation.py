@@ -168,7 +168,7 @@ def test_bad_calls_have_one_clear_line(tmp_path):
     for options, message in [
         ({"teacher": Bare()}, r"`teacher` must be .* scikit-learn can clone; got Bare: pass .* as `out_of_fold`"),
         ({"teacher": None}, r"got NoneType: pass"),
-        ({"teacher": fine, "out_of_fold": Y[:-1]}, r"`out_of_fold` must return one value per row"),
+        ({"teacher": fine, "out_of_fold": Y[:-1]}, r"`out_of_fold` must give one value per row"),
         ({"teacher": fine, "out_of_fold": Y, "n_extra_rows": 5}, r"with `out_of_fold` pass n_extra_rows=0"),
         ({"teacher": fine, "held_out": 0.7}, r"`held_out` must be at most 0.5"),
         ({"teacher": fine, "y": Y[:-1]}, r"must have shapes \(m, d\) and \(m,\), m >= 50; got \(300, 3\) and \(299,\)"),

@@ -108,7 +108,7 @@ def test_the_keyboard_reaches_the_findings_first(page):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
-    assert page.url.endswith("#main")
+    page.wait_for_url("**#main")
 
 
 def test_every_control_and_figure_has_a_name(page):

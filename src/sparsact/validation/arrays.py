@@ -53,7 +53,7 @@ def checked_per_row(values: ArrayLike, n_rows: int, what: str) -> NDArray[np.flo
     """``values`` as finite float64, shape (n_rows,); ``what`` names the function that returned them."""
     array = checked_reals(values, f"values of {what}")
     if array.shape != (n_rows,):
-        raise ValueError(f"{what} must return one value per row, shape ({n_rows},); it returned {array.shape}.")
+        raise ValueError(f"{what} must give one value per row, shape ({n_rows},); got {array.shape}.")
     return array
 
 
