@@ -50,8 +50,8 @@ def replace_experts(model: nn.Module) -> int:
     -----
     The models add their own balancing loss where ``output_router_logits=True``. Within :func:`routing_losses` the
     replaced layers report their load; ``losses.total`` is refused, as they have no loss of their own. Experts of Switch
-    transformers are modules with a matrix each, which are stacked, a copy, in each call. Those of Llama 4 compute every
-    token in every expert as they are written, the chosen ones only when replaced.
+    transformers are modules with a matrix each, which are stacked, a copy, in each call. As Llama 4 is written, every
+    expert computes every token; replaced experts compute the tokens that chose them.
 
     Examples
     --------
