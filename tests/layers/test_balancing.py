@@ -146,6 +146,13 @@ def test_parts_of_different_models_are_refused():
         moe(moe(x))
     with pytest.raises(RuntimeError, match="ran 1 times in the earlier part and 2 times in this one"):
         _ = both.total
+    other = gate("top_k", n_experts=7, load_balance=1.0)
+    with routing_losses(other, earlier=losses) as apart:
+        other(x)
+    with pytest.raises(RuntimeError, match="another model; run the same model in each"):
+        _ = apart.total
+    with pytest.raises(TypeError, match="`earlier` must be what routing_losses yields; got Tensor"):
+        routing_losses(moe, earlier=losses.total).__enter__()
     with routing_losses(moe) as nothing:
         pass
     with pytest.raises(RuntimeError, match="no routed layer has run"), routing_losses(moe, earlier=nothing):

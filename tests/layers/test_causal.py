@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from expert_layers import NAMES, inputs, layer
+from torch import nn
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -33,3 +34,10 @@ def test_experts_that_choose_are_warned_of_once_where_texts_train():
     assert caught[0].filename == __file__
     moe(inputs(2, 3))
     layer("expert_choice", causal=False)(inputs(2, 3))
+
+
+@pytest.mark.parametrize("call", [lambda moe: nn.Sequential(moe), lambda moe: moe.forward_with_selection])
+def test_the_warning_names_the_line_of_the_model(call):
+    with pytest.warns(UserWarning, match="reads the future") as caught:
+        call(layer("expert_choice", causal=None))(inputs(2, 3))
+    assert caught[0].filename == __file__

@@ -294,6 +294,7 @@ UNCLEAR = {
     "7 slots are too few": lambda: hashing(7),
     "`vocabulary` must hold .* from 0; got float64": lambda: hashing(vocabulary=[0.5, 1]),
     r"`vocabulary` must hold .* from 0; got int64 of shape \(2,\) from -1": lambda: hashing(vocabulary=[-1, 2]),
+    r"`vocabulary` must hold .* from 0; got <U1 of shape \(1,\)": lambda: hashing(vocabulary=["a"]),
     r"`vocabulary` must hold .* from 0; got int64 of shape \(0,\)": lambda: hashing(vocabulary=np.arange(0)),
     "pass them as `context`": lambda: hashing()(texts(4)),
     "text of 2 tokens is shorter than its 3-grams": lambda: hashing(gate=False)(texts(2)),

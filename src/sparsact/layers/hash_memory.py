@@ -114,7 +114,8 @@ class HashMemory(Memory):
         ):
             raise ValueError(
                 "`vocabulary` must hold the canonical id of each token id, whole numbers from 0; got "
-                f"{ids.dtype} of shape {ids.shape}{f' from {ids.min()}' if ids.size else ''}."
+                f"{ids.dtype} of shape {ids.shape}"
+                f"{f' from {ids.min()}' if ids.size and ids.dtype.kind in 'if' else ''}."
             )
         empty = None if ids is None else torch.empty(len(ids), dtype=torch.int64, device=device)
         self.register_buffer("vocabulary", empty)

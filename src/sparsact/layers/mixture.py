@@ -19,6 +19,7 @@ from sparsact.layers.routed_layer import (
     fill_uniform,
     is_exporting,
     is_recomputing,
+    level_of_caller,
 )
 from sparsact.routing.array_functions import is_transformed
 from sparsact.routing.expert_choice import ExpertChoice
@@ -226,7 +227,7 @@ class MixtureOfExperts(RoutedLayer):
                 "experts that choose their tokens read later ones too, which a causal language model must not; "
                 'take router="top_k" there, or for encoders and images pass causal=False.',
                 UserWarning,
-                stacklevel=6,
+                stacklevel=level_of_caller(),
             )
 
     def _count(self, selection: Selection) -> None:

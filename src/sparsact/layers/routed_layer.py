@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -199,8 +200,16 @@ class RoutedLayer(nn.Module):
                     "run the model within `with sparsact.layers.routing_losses(model) as losses` and add losses.total, "
                     "or set load_balance=0 and z_loss=0 in its router.",
                     UserWarning,
-                    stacklevel=4,
+                    stacklevel=level_of_caller(),
                 )
+
+
+def level_of_caller() -> int:
+    """``stacklevel`` of a warning where this is called, to name the first line outside this library and torch."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in ("sparsact", "torch"):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", lambda: False)  # since torch 2.7

@@ -86,11 +86,11 @@ class RoutingLosses:
         counts = self._counts()
         if self._before is None:
             return counts
-        if len(self._before) != len(counts):
-            raise RuntimeError(
-                f"layers ran {len(self._before)} times in the earlier part and {len(counts)} times in this one; "
-                "run the same model in each."
-            )
+        if [*map(len, self._before)] != [*map(len, counts)]:
+            fact = "the earlier part is of another model"
+            if len(self._before) != len(counts):
+                fact = f"layers ran {len(self._before)} times in the earlier part and {len(counts)} times in this one"
+            raise RuntimeError(f"{fact}; run the same model in each.")
         return [own + before.to(own) for own, before in zip(counts, self._before, strict=True)]
 
     def _loss(self, name: str, selection: Selection, counts: Tensor, load: Tensor) -> Tensor:
@@ -169,7 +169,7 @@ def routing_losses(
     ValueError
         If the model has no routed layer.
     RuntimeError
-        If ``total`` is read before a layer has run, or if layers ran more or less often in the earlier part.
+        If ``total`` is read before a layer has run, or if the earlier part is of another model.
 
     Notes
     -----
@@ -210,6 +210,8 @@ def routing_losses(
     layers: dict[str, Any] = {name: layer for name, layer in model.named_modules() if hasattr(layer, "selections")}
     if not layers:
         raise ValueError(f"{type(model).__name__} has no routed layer; build it with a layer of sparsact.layers.")
+    if not isinstance(earlier, RoutingLosses | None):
+        raise TypeError(f"`earlier` must be what routing_losses yields; got {type(earlier).__name__}.")
     before = None if earlier is None else earlier._loads()
     losses = RoutingLosses(checked_number(weight, "`weight`"), layers, {name: [] for name in layers}, group, before)
     outer = {name: layer.selections for name, layer in layers.items()}

@@ -141,6 +141,23 @@ def test_forms_turn_into_each_other():
     same(cells, twice, family)
 
 
+def test_rescaled_sums_are_read_merged_written_and_rescaled_again():
+    """As sums of the targets that are meant, computed by fractions of two are, whatever the form."""
+    rng = np.random.default_rng(12)
+    (bits, _, weights), family = sample(rng, 43, 4, 2), Family.full(4, 2)
+    y, origin, second = (rng.integers(-99, 99, shape) / 8 for shape in ((43, 2), 2, 2))
+    once, twice = y - origin, y - origin - second
+    for empty in forms(family, 2):
+        view = filled(empty.copy(), bits, y, weights).rescaled(0, origin)
+        same(view, filled(empty.copy(), bits, once, weights), family)
+        same(view.rescaled(0, second), filled(empty.copy(), bits, twice, weights), family)
+        again = empty.copy()
+        again.restore(*view.state())
+        same(again, view, family)
+        again.merge(view, -1)
+        same(again, filled(empty.copy(), *(part[:0] for part in (bits, y, weights))), family)
+
+
 def test_a_copy_is_independent():
     data, more = sample(np.random.default_rng(9), 41, 5, 1), sample(np.random.default_rng(10), 7, 5, 1)
     family = Family.full(5, 2)

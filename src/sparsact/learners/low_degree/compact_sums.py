@@ -109,22 +109,26 @@ class Cells(CompactSums):
 
         The origin is taken off few numbers as they are read, and not off all cells.
         """
-        view = super().rescaled(exponent, np.zeros_like(origin))
+        view = super(Cells, self._settled()).rescaled(exponent, np.zeros_like(origin))
         view.totals, view._origin = self.totals.rescaled(exponent, origin), origin if origin.any() else None
         return view
 
     def merge(self, other: ExactStatistic, sign: int = 1) -> None:
         """Add (or, with sign -1, take away) the rows of another of the same form, or of distinct points."""
-        self._settle()
-        if isinstance(other, Cells) and other._origin is not None:
-            other = copy(other)
-            other._settle()
-        super().merge(other, sign)
+        self.sums, self._origin = self._settled().sums, None
+        super().merge(other._settled() if isinstance(other, Cells) else other, sign)
 
-    def _settle(self) -> None:
-        """Take the origin off all cells, in new sums."""
-        if self._origin is not None:
-            self.sums, self._origin = self._about_origin(self.sums.copy(), lambda: self.weights), None
+    def state(self) -> tuple[State, Arrays]:
+        """The sums as JSON and arrays."""
+        return super(Cells, self._settled()).state()
+
+    def _settled(self) -> Self:
+        """The same with the origin taken off all cells, in new sums; itself if there is none."""
+        if self._origin is None:
+            return self
+        twin = copy(self)
+        twin.sums, twin._origin = self._about_origin(self.sums.copy(), lambda: self.weights), None
+        return twin
 
     def _about_origin(self, sums: ExactSum, weights: Callable[[], ExactSum]) -> ExactSum:
         """Sums of targets (T, N) as they are about the origin, given the same sums of weights (N,)."""
