@@ -328,8 +328,7 @@ class FittedLowDegree(ExportedFunction):
         """Return what the model has seen, unsolved, as JSON and arrays; nothing before the first row."""
         if "accumulator_" not in vars(self):
             return {}, {}
-        stream, sums = self.accumulator_.state()
-        known, labels = self._known()
+        (stream, sums), (known, labels) = self.accumulator_.state(), self._known()
         return known | {"stream": stream}, sums | labels
 
     def restore(self, state: State, arrays: Arrays) -> None:
