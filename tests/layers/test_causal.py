@@ -38,6 +38,6 @@ def test_experts_that_choose_are_warned_of_once_where_texts_train():
 
 @pytest.mark.parametrize("call", [lambda moe: nn.Sequential(moe), lambda moe: moe.forward_with_selection])
 def test_the_warning_names_the_line_of_the_model(call):
-    with pytest.warns(UserWarning, match="reads the future") as caught:
+    with pytest.warns(UserWarning, match="must not") as caught:
         call(layer("expert_choice", causal=None))(inputs(2, 3))
     assert caught[0].filename == __file__
