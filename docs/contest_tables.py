@@ -79,6 +79,16 @@ CONTESTS = {
         },
         "task, share of its rows",
     ),
+    "distilled": Contest(
+        "distil",
+        ("",),
+        {
+            "error over the teacher's": ("error over the teacher's", "{:.2f}"),
+            "teacher, us a row": ("a row of a batch, teacher", "{:.1f}"),
+            "student, us a row": ("a row of a batch", "{:.1f}"),
+        },
+        "table, teacher",
+    ),
     "floors": Contest(
         "measurement_models",
         ("additive", "pairs"),

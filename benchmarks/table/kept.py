@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from benchmarks import effect_intervals, landscapes, letters, planted, regression
+from benchmarks import distil, effect_intervals, landscapes, letters, planted, regression
 from benchmarks.table import newest
 from benchmarks.table.cells import Rows
 
@@ -34,7 +34,7 @@ def kept(folder: Path = FOLDER) -> Rows:
     rows: Rows = {}
     for name in OF_FIGURES:
         _add(rows, newest(folder / f"{name}.jsonl"), name)
-    for contest in (regression, landscapes, letters, planted, effect_intervals):
+    for contest in (distil, regression, landscapes, letters, planted, effect_intervals):
         name = contest.__name__.rpartition(".")[2]
         lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
         figures = contest.figures([json.loads(line) for line in lines])
