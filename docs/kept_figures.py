@@ -56,6 +56,7 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "whole times": (TRAINED, "auto, times as fast", "{:.2f} times"),
     "process percent": (BRIGHTNESS, "all sizes, Gaussian process: R²", "{percent:.0f} %"),
     "fit times": (FIT, "fit, times as fast", "{:.0f} times [{least:.0f}, {most:.0f}]"),
+    "first fit times": (FIT, "first fit, times as fast", "{:.0f} times [{least:.0f}, {most:.0f}]"),
     "brightness process": (BRIGHTNESS, "all sizes, Gaussian process: R²", SPREAD),
     "brightness network": (BRIGHTNESS, "network, one unit on at a time: R²", SPREAD),
     "brightness four": (BRIGHTNESS, "combinations of up to four: R²", SPREAD),
