@@ -25,10 +25,7 @@ from sparsact_papers.practice.memory_allocation import (
 
 HEAD = (
     "model, with the memory's share",
-    "operations a token",
-    "active parameters",
-    "inactive parameters",
-    "validation loss",
+    "loss",
     "nats below experts",
     "tokens a second",
 )
@@ -56,13 +53,12 @@ def figures() -> dict[str, str]:
 
 
 def memory_table(path: Path) -> None:
-    """Write what each model costs, its loss and gain, and tokens a second of CPU time: ``memories.rst`` includes it."""
+    """Write each model's loss and gain, and tokens a second of CPU time: ``memories.rst`` includes it."""
     write_list(path, [HEAD, *(_line(rows(), model) for model in MODELS)])
 
 
 def _line(found: Rows, model: str) -> tuple[str, ...]:
     of = found.where(model=model)
-    costs = (f"{of[0][name]:,}" for name in ("flops", "active_parameters", "inactive_parameters"))
     loss = mean_of([row["losses"][-1] for row in of])
     gain = "–" if model == EXPERTS else str(mean_of(characters.gains(found, model, EXPERTS)))
-    return model, *costs, f"{loss.estimate:.3f}", gain, f"{median(of.column('tokens_per_second')):,.0f}"
+    return model, f"{loss.estimate:.3f}", gain, f"{median(of.column('tokens_per_second')):,.0f}"
