@@ -50,7 +50,7 @@ def export(model: Path, program: Path, name: str | None = None) -> None:
         content = bare.read_bytes()
     in_c = program.suffix.lower() == ".c"
     files.write(program, comment(text).encode() + content if in_c else described(content, text))
-    typer.echo(f"{program}: a program of {len(encoding.feature_names)} numbers a row, which its description names.")
+    typer.echo(f"wrote {program}: it takes {len(encoding.feature_names)} numbers a row; its head says what each is.")
 
 
 def _inputs(encoding: Encoding) -> Iterator[str]:
