@@ -105,7 +105,7 @@ class RegressionTable:
     draw: Callable[[int, np.random.Generator], tuple[Array, Array]] | None = None  # None: measured
     m: int = 0
     components: int | None = None
-    groups_of: str = ""  # the measured table whose first column numbers groups, of which whole ones are left out
+    groups_of: str = ""  # a measured table; its first column numbers groups, and whole groups are left out
 
 
 TABLES: Final = {

@@ -40,7 +40,7 @@ GAINS = {
 
 
 def rows() -> Rows:
-    """The kept rows of the experiment that decide: those of the tuning seed do not."""
+    """The kept rows of the experiment that decide, without the tuning seed's."""
     (found,) = (one for one in findings() if one.experiment.name == "memory-allocation")
     return deciding(found.rows)
 

@@ -1,4 +1,4 @@
-"""What processes compute by DistributedDataParallel with memories, and with mixtures of which one has no work."""
+"""What processes compute by DistributedDataParallel with memories, and with mixtures, one without work."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def accumulated(name, wrap, rank=0, processes=1, group=None):
 
 
 def reading(name, sparse):
-    """A memory, three texts, of which the first process has one, its mask, and the states that gate it."""
+    """A memory, three texts (one for the first process), its mask, and the states that gate it."""
     memory, x, others = BOTH[name](sparse=sparse, dtype=torch.float64)
     x, others = (x if name == "n-grams" else x.double()), {key: one.double() for key, one in others.items()}
     real = torch.arange(x.shape[1]) > torch.tensor([[0], [3], [-1]])

@@ -1,4 +1,4 @@
-"""``distil``: labels are out of fold, errors are those of a count by hand, and what is worse says so."""
+"""``distil``: labels are out of fold, errors equal a count by hand, and what is worse says so."""
 
 import warnings
 

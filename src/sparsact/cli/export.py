@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import typer
@@ -30,10 +29,7 @@ def export(model: Path, program: Path, name: str | None = None) -> None:
 
     Example: sparsact export model.sparsact model.c
     """
-    from sparsact import files
     from sparsact.learners.programs import Exportable
-    from sparsact.saving.c_file import comment
-    from sparsact.saving.onnx_file import described
 
     check_writable(program, (".c", ".onnx"))
     check_apart({"PROGRAM": program}, [model])
@@ -43,13 +39,7 @@ def export(model: Path, program: Path, name: str | None = None) -> None:
             f"{model.name} holds a {type(learned).__name__}, which has no program; fit the table with --model lsh or "
             "--model low-degree, or in Python distil the model: sparsact.distil(model, X, y)."
         )
-    text = "\n".join([*_inputs(encoding), *_outputs(encoding, learned)])
-    with TemporaryDirectory(prefix="sparsact-") as folder:
-        bare = Path(folder, program.name)
-        learned.export(bare, name=name)
-        content = bare.read_bytes()
-    in_c = program.suffix.lower() == ".c"
-    files.write(program, comment(text).encode() + content if in_c else described(content, text))
+    learned.export(program, name=name, description="\n".join([*_inputs(encoding), *_outputs(encoding, learned)]))
     typer.echo(f"wrote {program}: it takes {len(encoding.feature_names)} numbers a row; its head says what each is.")
 
 

@@ -61,7 +61,7 @@ class MixtureOfExperts(RoutedLayer):
     jitter : float, default=0.0
         In training, what a router that learns sees is multiplied by numbers uniform in [1 - jitter, 1 + jitter], from
         torch's own generator, as in Switch transformers.
-    causal : bool, default=None
+    causal : bool or None, default=None
         True refuses routers by which later tokens change the experts of earlier ones: ``"expert_choice"``, and any with
         a limited capacity. None warns once if ``"expert_choice"`` trains on sequences (..., T, d_model); False, for
         encoders and images, does not.
@@ -145,6 +145,7 @@ class MixtureOfExperts(RoutedLayer):
                 f"with causal=True a token's experts must not depend on later ones; {chosen!r} looks at others of the "
                 'batch: take router="top_k" or "sigmoid" with capacity_factor=None.'
             )
+        self._warns = causal is None and isinstance(chosen, ExpertChoice)  # until it has
         by_id = 1 if isinstance(chosen, HashTable) else d_model
         seen = by_id if route_features is None else checked_size(route_features, "`route_features`")
         self.routing = Routing(chosen, seen, generator=generator, **made)
@@ -205,7 +206,7 @@ class MixtureOfExperts(RoutedLayer):
             Experts, weights, auxiliary loss, counts and drops, over tokens with leading dimensions flattened.
         """
         tokens = self._checked(x)
-        if self.causal is None and self.training and x.ndim > 2 and isinstance(self.routing.router, ExpertChoice):
+        if self._warns and self.training and x.ndim > 2:
             self._warn_of_later_tokens()
         selection = self._select(x, tokens, route_by, mask)
         if self.training and isinstance(self.routing.router, SigmoidTopK) and not is_recomputing():
@@ -222,7 +223,7 @@ class MixtureOfExperts(RoutedLayer):
 
     def _warn_of_later_tokens(self) -> None:
         if not torch.compiler.is_compiling():
-            self.causal = False  # once
+            self._warns = False
             warnings.warn(
                 "experts that choose their tokens read later ones too, which a causal language model must not; "
                 'take router="top_k" there, or for encoders and images pass causal=False.',

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _get_feature_names
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hypercube import masks_of
 from sparsact.learners.points import Encoding, pack
-from sparsact.learners.programs import ExportedFunction, RowSymbols, export_table
+from sparsact.learners.programs import ExportedFunction, ProgramSource, RowSymbols, program_of_values
 from sparsact.learners.stacking import intervals_about
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, State
@@ -155,9 +155,9 @@ class CubeEnsemble(ExportedFunction):
         masks_of(named, self.n_features_in_)  # validates the coordinates
         return np.array([sum(1 << i for i in subset) for subset in named], dtype=np.intp)
 
-    def _write_program(self, path: str | Path, name: str | None) -> None:
+    def _program(self) -> ProgramSource:
         inputs = RowSymbols(self.n_features_in_, self.encoding_)
-        export_table(path, name, inputs, type(self).__name__, lambda: self._values)
+        return program_of_values(inputs, type(self).__name__, lambda: self._values)
 
     def save(self, path: str | Path) -> None:
         """Write the ensemble to one file, which :func:`sparsact.load` reads back."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import inf, nan
 from statistics import NormalDist
 from typing import Any, Final, Protocol
@@ -23,9 +24,10 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from sparsact.learners.distilled import Distillation, DistillationTrial, microseconds_of, root_mean, root_ratio
+from sparsact.learners.distilled import Distillation, DistillationTrial, root_mean, root_ratio
 from sparsact.learners.low_degree import LowDegreeRegressorCV
 from sparsact.learners.lsh import LSHRegressor
+from sparsact.learners.lsh.frontier import least_microseconds
 from sparsact.learners.points import detect_encoding, kernel_dtype
 from sparsact.validation.arrays import checked_per_row, checked_reals
 from sparsact.validation.parameters import checked_positive, checked_probability, checked_size
@@ -90,7 +92,8 @@ def distil(
     n_folds : int, default=5
         Folds of the labels; the teacher is fitted ``n_folds + 2`` times.
     max_microseconds : float, optional
-        Most time for a row of a batch, measured here: hash tables shrink until they keep it.
+        Most time for a row, measured here: hash tables shrink until a single query keeps it; of other students the time
+        for a row of a batch is meant.
     confidence : float, default=0.95
         Of the intervals.
     random_state : int, RandomState or None, default=None
@@ -190,8 +193,8 @@ def distil(
         teacher_error=root_mean(theirs, level),
         ratio=root_ratio(ours, theirs, level),
         distance=root_mean((values - labels[test]) ** 2, level),
-        microseconds=microseconds_of(answer, X[test]),
-        teacher_microseconds=nan if late is None else microseconds_of(late.predict, X[test]),
+        microseconds=least_microseconds(partial(answer, X[test]), len(test)),
+        teacher_microseconds=nan if late is None else least_microseconds(partial(late.predict, X[test]), len(test)),
         labels=labels,
         held_out=test,
         trials=tuple(search.trials),
@@ -251,7 +254,7 @@ class _Search:
         if answer is not None:
             found = checked_per_row(answer(self._new), len(self._truth), "a student")
             error = float(np.sqrt(np.mean((found - self._truth) ** 2)))
-            microseconds = microseconds_of(answer, self._new)
+            microseconds = self._microseconds(answer)
         self.trials.append(DistillationTrial(name, share, n_drawn, error, microseconds))
 
     def answer(self, model: Any) -> Function | None:
@@ -264,8 +267,11 @@ class _Search:
                 if self._limit is None:
                     raise
                 return None  # no size of it keeps the limit
-        slow = self._limit is not None and microseconds_of(answer, self._new) > self._limit
+        slow = self._limit is not None and self._microseconds(answer) > self._limit
         return None if slow else answer
+
+    def _microseconds(self, answer: Function) -> float:
+        return least_microseconds(partial(answer, self._new), len(self._new))
 
     @property
     def best(self) -> DistillationTrial:

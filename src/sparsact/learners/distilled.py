@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, inf, sqrt
 from pathlib import Path
-from time import perf_counter
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,6 @@ from sparsact.learners.programs import Exportable
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], Any]
-
-_REPEATS: Final = 5
 
 
 class Measured(NamedTuple):
@@ -92,7 +89,7 @@ class Distillation:
         """Function from rows (m, d) to values (m,): the predictor of hash tables, else ``predict``."""
         return self.answer
 
-    def export(self, path: str | Path, *, name: str | None = None) -> None:
+    def export(self, path: str | Path, *, name: str | None = None, description: str = "") -> None:
         """Write the student as C99 or ONNX; see :meth:`LSHRegressor.export` and :meth:`LowDegreeRegressor.export`.
 
         Raises
@@ -105,7 +102,7 @@ class Distillation:
             raise ValueError(
                 f"a {type(program).__name__} has no program; pass `students` that have one, such as LSHRegressor."
             )
-        program.export(path, name=name)
+        program.export(path, name=name, description=description)
 
     def __str__(self) -> str:
         labels = f"labels of {1 - self.truth_share:.0%} teacher and {self.truth_share:.0%} truth"
@@ -139,13 +136,3 @@ def root_ratio(ours: Array, theirs: Array, level: float) -> Measured:
         return Measured(0.0, 0.0, 0.0)
     reach = level * float((ours / ours.mean() - theirs / theirs.mean()).std(ddof=1)) / (2 * sqrt(len(ours)))
     return Measured(ratio, ratio * exp(-reach), ratio * exp(reach))
-
-
-def microseconds_of(answer: Function, X: Array) -> float:
-    """Least time for a row of a batch, of some repetitions."""
-    took = []
-    for _ in range(_REPEATS):
-        start = perf_counter()
-        answer(X)
-        took.append(perf_counter() - start)
-    return 1e6 * min(took) / len(X)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,18 +49,25 @@ _TABLE: Final = """\
 """
 
 
+class ProgramSource(NamedTuple):
+    """A function of a row: its source in C99, given a name, and its graph of ONNX."""
+
+    in_c: Callable[[str], str]
+    in_onnx: Callable[[], bytes]
+
+
 @runtime_checkable
 class Exportable(Protocol):
     """A model that writes itself as a program."""
 
-    def export(self, path: str | Path, *, name: str | None = None) -> None:
+    def export(self, path: str | Path, *, name: str | None = None, description: str = "") -> None:
         """Write C99 to a path that ends with ``.c``, a graph of ONNX to ``.onnx``."""
 
 
 class ExportedFunction(ABC):
     """Base of models that are a polynomial, or a function of few bits."""
 
-    def export(self, path: str | Path, *, name: str | None = None) -> None:
+    def export(self, path: str | Path, *, name: str | None = None, description: str = "") -> None:
         """Write the model as a program that does not need this library: ``.c`` or ``.onnx``.
 
         Parameters
@@ -71,6 +78,8 @@ class ExportedFunction(ABC):
             (rows, targets), both float64.
         name : str, optional
             Name of the C function; default: the file's name and ``_predict``.
+        description : str, default=""
+            The first comment of the C file; the description of the graph.
 
         Raises
         ------
@@ -83,11 +92,11 @@ class ExportedFunction(ABC):
         all rows of bits. Values equal ``predict`` up to rounding, or ``decision_function`` of a classifier. Rows are
         bits, signs or numbers as in ``fit``; one that ``predict`` refuses has the value NaN.
         """
-        self._write_program(path, name)
+        write_program(path, name, description, *self._program())
 
     @abstractmethod
-    def _write_program(self, path: str | Path, name: str | None) -> None:
-        """Write the fitted model by one of the functions below."""
+    def _program(self) -> ProgramSource:
+        """The fitted model by one of the functions below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,15 +158,13 @@ class RowSymbols:
         return signs, add("ReduceSum", strange, constant([1]), keepdims=1)
 
 
-def export_polynomial(
-    path: str | Path, name: str | None, inputs: RowSymbols, subsets: list[Subset], coefficients: Array, level: Any
-) -> None:
-    """Write polynomials with coefficients (D,) or (T, D) of subsets of columns, and constants, a float or (T,).
+def program_of_polynomials(inputs: RowSymbols, subsets: list[Subset], coefficients: Array, level: Any) -> ProgramSource:
+    """Polynomials with coefficients (D,) or (T, D) of subsets of columns, and constants, a float or (T,).
 
     Raises
     ------
     ValueError
-        If the products are too many, and as :func:`.write_program`.
+        If the products are too many.
     """
     level = np.atleast_1d(level)
     known = {subset: own for subset, own in zip(subsets, np.atleast_2d(coefficients).T, strict=True) if own.any()}
@@ -193,18 +200,16 @@ def export_polynomial(
         add("Add", total, constant(level), result="Y")
         return graph.to_bytes({"X": ["rows", inputs.n]}, {"Y": ["rows", len(level)]})
 
-    write_program(path, name, in_c, in_onnx)
+    return ProgramSource(in_c, in_onnx)
 
 
-def export_table(
-    path: str | Path, name: str | None, inputs: RowSymbols, model: str, values_of: Callable[[], Array]
-) -> None:
-    """Write a function of bits as its values (2**n,) at all points.
+def program_of_values(inputs: RowSymbols, model: str, values_of: Callable[[], Array]) -> ProgramSource:
+    """A function of bits by its values (2**n,) at all points.
 
     Raises
     ------
     ValueError
-        If the columns are too many, with the name of the model, and as :func:`.write_program`.
+        If the columns are too many, with the name of the model.
     """
     if inputs.n > MOST_BITS:
         raise ValueError(
@@ -227,4 +232,4 @@ def export_table(
         add("Add", add("Gather", constant(values), row, axis=0), nothing, result="Y")
         return graph.to_bytes({"X": ["rows", inputs.n]}, {"Y": ["rows", 1]})
 
-    write_program(path, name, in_c, in_onnx)
+    return ProgramSource(in_c, in_onnx)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparsact import files
 from sparsact._version import __version__
+from sparsact.saving.onnx_file import described
 
 ON_A_LINE: Final = 8  # numbers
 C_TYPES: Final = {
@@ -42,8 +43,12 @@ void $name(const double *x, double *y);
 """)
 
 
-def write_program(path: str | Path, name: str | None, in_c: Callable[[str], str], in_onnx: Callable[[], bytes]) -> None:
+def write_program(
+    path: str | Path, name: str | None, description: str, in_c: Callable[[str], str], in_onnx: Callable[[], bytes]
+) -> None:
     """Write a program to ``.c``, whose function has the name, by default the file's and ``_predict``, or to ``.onnx``.
+
+    A description becomes the first comment of the one, and the description of the other.
 
     Raises
     ------
@@ -57,7 +62,10 @@ def write_program(path: str | Path, name: str | None, in_c: Callable[[str], str]
         raise ValueError(f"`path` must end with .c or .onnx; got {str(path)!r}.")
     if kind == ".c" and not (name.isidentifier() and name.isascii()):
         raise ValueError(f"{name!r} is not a name of a C function; pass a `name` of letters, digits and _.")
-    files.write(path, in_c(name) if kind == ".c" else in_onnx())
+    if kind == ".c":
+        files.write(path, (_comment(description) if description else "") + in_c(name))
+    else:
+        files.write(path, described(in_onnx(), description))
 
 
 def head(what: str, name: str, n_columns: int, n_targets: int, note: str) -> str:
@@ -66,7 +74,7 @@ def head(what: str, name: str, n_columns: int, n_targets: int, note: str) -> str
     return _HEAD.substitute(sizes, what=what, name=name, note=note, version=__version__)
 
 
-def comment(text: str) -> str:
+def _comment(text: str) -> str:
     """The lines as a comment in ASCII, which no mark in them can end."""
     plain = text.encode("ascii", "backslashreplace").decode().replace("*/", "* /").replace("/*", "/ *")
     return "/* " + plain.replace("\n", "\n * ") + "\n */\n"

@@ -84,8 +84,8 @@ class OnnxGraph:
 
 
 def described(content: bytes, text: str) -> bytes:
-    """The file of a model with a text that describes it."""
-    return content + _text(6, text)
+    """The file of a model with a text that describes it, if there is one."""
+    return content + _text(6, text) if text else content
 
 
 def _varint(number: int) -> bytes:

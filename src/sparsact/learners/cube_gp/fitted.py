@@ -22,7 +22,7 @@ from sparsact.learners.cube_gp.saving import kernel_arrays, posterior_arrays, re
 from sparsact.learners.gp.kernel import Array
 from sparsact.learners.gp.systems.inducing import InducingSystem
 from sparsact.learners.on_cube import OnCube
-from sparsact.learners.programs import ExportedFunction, RowSymbols, export_table
+from sparsact.learners.programs import ExportedFunction, ProgramSource, RowSymbols, program_of_values
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.transaction import locked
@@ -185,10 +185,10 @@ class FittedCubeGP(OnCube, ExportedFunction):
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
         return variance_decomposition(self._posterior.draws(n_samples, rng))
 
-    def _write_program(self, path: str | Path, name: str | None) -> None:
+    def _program(self) -> ProgramSource:
         check_is_fitted(self)
         inputs, values = RowSymbols(self.n_features_in_, self.encoding_, self.cuts_), self._posterior.values
-        export_table(path, name, inputs, type(self).__name__, lambda: values((points(inputs.n) < 0).astype(np.float64)))
+        return program_of_values(inputs, type(self).__name__, lambda: values((points(inputs.n) < 0).astype(np.float64)))
 
     @locked
     def save(self, path: str | Path) -> None:

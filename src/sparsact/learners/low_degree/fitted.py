@@ -25,7 +25,7 @@ from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.low_degree.solvers.kernel import DualPolynomial
 from sparsact.learners.low_degree.solvers.solver import LowDegreeStatistic
 from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack
-from sparsact.learners.programs import ExportedFunction, RowSymbols, export_polynomial
+from sparsact.learners.programs import ExportedFunction, ProgramSource, RowSymbols, program_of_polynomials
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
 from sparsact.transaction import lock_of
@@ -277,10 +277,10 @@ class FittedLowDegree(ExportedFunction):
 
     # ---- files ----
 
-    def _write_program(self, path: str | Path, name: str | None) -> None:
+    def _program(self) -> ProgramSource:
         check_is_fitted(self)
         inputs = RowSymbols(self.n_features_in_, self.encoding_)
-        export_polynomial(path, name, inputs, self.subsets_, self.coefficients_, self.intercept_)
+        return program_of_polynomials(inputs, self.subsets_, self.coefficients_, self.intercept_)
 
     def save(self, path: str | Path, *, statistic: bool = False) -> None:
         """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.

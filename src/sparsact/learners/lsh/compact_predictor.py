@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -106,7 +107,7 @@ class CompactPredictor(CompiledPredictor):
             }
         modelfile.write(path, type(self).__name__, state, arrays)
 
-    def export(self, path: str | Path, *, name: str | None = None) -> None:
+    def export(self, path: str | Path, *, name: str | None = None, description: str = "") -> None:
         """Write the predictor as a program without dependencies; see :meth:`LSHRegressor.export`."""
         if self.ends.refuses:
             raise ValueError(
@@ -114,9 +115,8 @@ class CompactPredictor(CompiledPredictor):
                 'set_params(fallback="nan") first, and look for NaN.'
             )
         model, ends, inputs = self.model, self.ends, self.inputs
-        write_program(
-            path, name, lambda own: c_source(model, ends, own, inputs), lambda: onnx_model(model, ends, inputs)
-        )
+        in_c, in_onnx = partial(c_source, model, ends, inputs=inputs), partial(onnx_model, model, ends, inputs)
+        write_program(path, name, description, in_c, in_onnx)
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:

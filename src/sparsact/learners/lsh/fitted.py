@@ -249,7 +249,9 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             compact = as_now.model.compact(dtypes[0])
         return CompactPredictor(compact, ends, self._inputs, self._single)
 
-    def export(self, path: str | Path, *, dtype: str = "float32", name: str | None = None, **limits: Any) -> None:
+    def export(
+        self, path: str | Path, *, dtype: str = "float32", name: str | None = None, description: str = "", **limits: Any
+    ) -> None:
         """Write the model as a function that needs nothing of this library: ``.c`` or ``.onnx``.
 
         Parameters
@@ -264,6 +266,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             are in float64.
         name : str, optional
             Name of the C function, by default that of the file and ``_predict``.
+        description : str, default=""
+            The first comment of the C file; the description of the graph.
         **limits : float
             ``max_bytes`` and ``max_microseconds``; see :meth:`predictor`.
 
@@ -277,7 +281,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
         """
         check_is_fitted(self)
-        self._compact(dtype, **limits).export(path, name=name)
+        self._compact(dtype, **limits).export(path, name=name, description=description)
 
     def frontier(self, X: ArrayLike | None = None, y: ArrayLike | None = None, *, dtype: str | None = None) -> Frontier:
         """Error, bytes and microseconds of smaller models: fewer hash tables, fewer stages, float32.

@@ -136,10 +136,10 @@ def measured_sizes(
             else:
                 error = float("nan") if table_errors is None else float(table_errors[n_tables - 1])
             n_bytes = model.nbytes + ends.nbytes
-            batch = _least_microseconds(partial(model.values, rows, ends), len(rows))
+            batch = least_microseconds(partial(model.values, rows, ends), len(rows))
             row = model.row(ends, rows.shape[1]) if as_now.takes_plain_rows else None
             few = rows[:QUERIES]
-            query = _least_microseconds(partial(_one_by_one, model, ends, few, row), len(few))
+            query = least_microseconds(partial(_one_by_one, model, ends, few, row), len(few))
             points.append(FrontierPoint(n_stages, n_tables, dtype, error, n_bytes, batch, query))
     return Frontier(tuple(sorted(points, key=lambda point: point.nbytes)))
 
@@ -169,9 +169,8 @@ def _error(values: Array, y: Array) -> float:
     return float(np.sqrt(np.mean((values - y) ** 2 / np.maximum(y.var(axis=0), SMALLEST))))
 
 
-def _least_microseconds(call: Callable[[], object], n_rows: int) -> float:
+def least_microseconds(call: Callable[[], object], n_rows: int) -> float:
     """Least time of a call for each of its rows, of some repetitions."""
-    call()
     took = []
     for _ in range(REPEATS):
         start = perf_counter()

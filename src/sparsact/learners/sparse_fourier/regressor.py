@@ -21,7 +21,7 @@ from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.on_cube import LEARNED, OnCube
 from sparsact.learners.points import Encoding, Points, unpack
-from sparsact.learners.programs import ExportedFunction, RowSymbols, export_polynomial
+from sparsact.learners.programs import ExportedFunction, ProgramSource, RowSymbols, program_of_polynomials
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 from sparsact.learners.sparse_fourier.search import SearchOptions, TermSearch
 from sparsact.saving import schema
@@ -272,10 +272,10 @@ class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstim
         model = self.polynomial_ if self.held_out_ is None else self.held_out_
         return model.confidence_intervals(subsets, confidence)
 
-    def _write_program(self, path: str | Path, name: str | None) -> None:
+    def _program(self) -> ProgramSource:
         check_is_fitted(self)
         inputs = RowSymbols(self.n_features_in_, self.encoding_, self.cuts_)
-        export_polynomial(path, name, inputs, self.subsets_, self.coefficients_, self.intercept_)
+        return program_of_polynomials(inputs, self.subsets_, self.coefficients_, self.intercept_)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
