@@ -23,6 +23,7 @@ Segment = tuple[int, int, int]
 NUMBERS_AT_ONCE: Final = 2**18  # of pre-activations: float32 of them fit into a second cache
 FEW_ROWS: Final = 512  # of an expert, on average: above, products take most of a step
 LINE: Final = 64  # bytes that a processor reads at once
+LARGE_PAGE: Final = 2**21  # bytes, of x86-64 and of ARM with pages of 4 KiB
 Composed = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
@@ -110,7 +111,10 @@ def _gradient_like(weight: Tensor, bounds: list[int]) -> Tensor:
     if bounds[-1] >= FEW_ROWS * len(weight) and all(begin < end for begin, end in pairwise(bounds)):
         return torch.empty_like(weight)
     memory = np.zeros(weight.nbytes + LINE, np.uint8)  # in large pages, which the system fills when they are touched
-    start = -memory.ctypes.data % LINE
+    start, size = -memory.ctypes.data % LINE, weight.nbytes // len(weight)
+    for e, (begin, end) in enumerate(pairwise(bounds)):
+        if begin < end:  # two threads that touch a new page at once take up to five times as long as one
+            memory[start + e * size : start + (e + 1) * size : LARGE_PAGE] = 0
     numbers = torch.from_numpy(memory[start : start + weight.nbytes]).view(weight.dtype)
     return numbers.as_strided(weight.shape, torch.empty_like(weight, device="meta").stride())
 
