@@ -109,6 +109,7 @@ def without_extras(code, folder, but=("pyarrow", "rich", "typer")):
     return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.grid
 def test_learners_need_no_extra_and_the_command_says_which(tmp_path):
     done = without_extras(
         """
@@ -135,6 +136,7 @@ except ImportError as error:
     assert missing("sparsact.datasets", "pyarrow") in done.stdout
 
 
+@pytest.mark.grid
 def test_everything_but_reports_and_torch_works_without_extras(tmp_path):
     """And a command without its extra says which in one line."""
     np.save(tmp_path / "tokens.npy", np.ones((3, 2)))

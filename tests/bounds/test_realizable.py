@@ -27,6 +27,7 @@ def test_rows_by_the_formula(n, s, C):
     assert error(m) <= 0.05 < error(m - 1)
 
 
+@pytest.mark.grid
 def test_no_more_sets_than_counted():
     """Sets where a network differs from a fixed one: one unit on 4 points of the line, and two on 3 of the plane."""
     rng = np.random.default_rng(0)

@@ -126,6 +126,7 @@ def test_what_a_solver_prints_is_kept_off_stdout(capfd, folder, monkeypatch):
     assert "a remark of the solver" in err
 
 
+@pytest.mark.grid
 def test_the_installed_command_and_its_help(capsys, folder):
     assert process("certify", folder / "index.sparsact").stdout.startswith("At most 1 of 8 units")
     assert "--quadratic-lift" in run(capsys, "certify", "--help")[1]

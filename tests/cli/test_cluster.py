@@ -70,6 +70,7 @@ def test_the_same_model_file_by_a_scheduler_that_runs(words, both, folder, sched
     assert one == two
 
 
+@pytest.mark.grid
 def test_one_large_file_is_in_pieces(both, folder, scheduler):
     rng = np.random.default_rng(1)
     X = rng.integers(0, 2, (530_000, 4), dtype=np.int8)

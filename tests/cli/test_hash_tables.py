@@ -64,6 +64,7 @@ def bent(folder):
     return json.loads(said.getvalue()), model, report
 
 
+@pytest.mark.grid
 def test_what_bends_is_learned_by_hash_tables_because_they_err_less(capsys, folder, bent):
     report = bent[2]
     status, out, err = run(capsys, "fit", folder / "bent.csv", "--target", "y", "--folds", 2)
@@ -106,6 +107,7 @@ def test_json_holds_the_tables(bent):
     assert chosen["rmse"] < 0.3 * linear["rmse"]
 
 
+@pytest.mark.grid
 def test_bits_are_learned_by_a_polynomial_unless_tables_are_asked_for(capsys, folder):
     told = fit_json(capsys, folder / "bits.csv", "--target", "y", "--folds", 2)
     assert told["kind"] in ("low-degree", "sparse")
@@ -124,6 +126,7 @@ def test_a_degree_or_penalty_that_is_asked_for_asks_for_a_polynomial(capsys, fol
     assert told["why"] == "degree and alpha were given"
 
 
+@pytest.mark.grid
 def test_many_columns_of_noise_are_not_called_learned(capsys, folder):
     """The trend has as many slopes as columns; it would find some in rows that it had seen."""
     for words in ((), ("--model", "lsh")):
@@ -141,6 +144,7 @@ def sampled(table, n_folds, seed, most=10_000):
     return sample
 
 
+@pytest.mark.grid
 def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
     table = open_table(folder / "bent.csv", "y", domain="auto")
     sample = sampled(table, 3, 4)
@@ -159,6 +163,7 @@ def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
     assert held_out.predicted.shape == (N, 1)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("at_once", few_of([4, 3, 1], [3]))
 def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_rows(folder, at_once):
     """Few rows lay the tables out; every row is learned once by each model but that of its fold."""
@@ -196,6 +201,7 @@ def test_a_saved_model_predicts_new_tables_with_the_scales_of_the_first(capsys, 
     assert run(capsys, "predict", model, folder / "noise.csv")[0] == 2  # other columns
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(("file", "target"), few_of([("places", "place"), ("sides", "side")], [("places", "place")]))
 def test_classes_are_learned_by_hash_tables(capsys, folder, tmp_path, file, target):
@@ -219,6 +225,7 @@ def test_classes_are_learned_by_hash_tables(capsys, folder, tmp_path, file, targ
     assert "What each class consists of" not in page
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("unrendered")
 def test_several_targets_are_scored_one_by_one(capsys, folder, tmp_path):
     told = fit_json(capsys, folder / "two.csv", "-t", "y", "-t", "z", "--folds", 2, "--report", tmp_path / "r.html")
@@ -246,6 +253,7 @@ def test_inspect_shows_the_tables_and_the_columns(capsys, tmp_path, bent):
     assert (status, err.count("\n")) == (2, 1)
 
 
+@pytest.mark.grid
 def test_slopes_are_in_deviations_and_each_layout_is_told_once(folder):
     table = open_table(folder / "product.csv", "y", domain="auto")
     X, y, _ = (sample := sampled(table, 2, 0)).rows()

@@ -67,6 +67,7 @@ def test_signs_that_a_stream_lacks_become_ascii(name, extra, tmp_path, monkeypat
     assert "\\" not in out
 
 
+@pytest.mark.grid
 def test_pipes_get_eighty_columns_and_colour_on_demand_only():
     out = of_process("fit", "--help").decode()
     assert max(map(len, out.splitlines())) == 80

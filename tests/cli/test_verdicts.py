@@ -21,6 +21,7 @@ def test_noise_is_called_noise(capsys, tmp_path):
     )
 
 
+@pytest.mark.grid
 def test_a_rare_class_may_be_learned_and_never_named(capsys, tmp_path):
     rng = np.random.default_rng(1)
     bits = rng.integers(0, 2, (3000, 4))

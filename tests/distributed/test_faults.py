@@ -110,6 +110,7 @@ def test_progress_counts_every_partition_once(somewhere):
     assert seen[-1] == distributed.Progress("learning", 8, 8, 317)
 
 
+@pytest.mark.grid
 def test_few_partitions_and_statistics_are_held_at_once():
     """Of 40 partitions, each of 2 threads reads one; statistics are dropped as soon as they are merged."""
     threads, held, statistics, waiting = 2, [], [], []

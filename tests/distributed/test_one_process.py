@@ -76,6 +76,7 @@ def test_a_layout_does_not_depend_on_the_partitions(name):
             assert differing_arrays(model.table_.layout.arrays(), whole.table_.layout.arrays()) == []
 
 
+@pytest.mark.grid
 def test_frames_files_and_batches_are_the_same_rows(client, tmp_path):
     estimator = EXACT["folds"]
     X, y, weights = table(estimator, m=211)

@@ -152,6 +152,7 @@ def test_a_store_that_takes_no_rows_is_told_before_the_work(here, tmp_path, caps
     assert not (here / "page.html").exists()
 
 
+@pytest.mark.grid
 def test_a_store_without_room_keeps_its_rows(here, tmp_path, capsys):
     words = ["reproduce", "--smoke", "--only", LINE.name, "--jobs", 1, "--store", tmp_path / "rows"]
     with small_files(tmp_path, 2500):

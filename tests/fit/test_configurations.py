@@ -20,6 +20,7 @@ def options(m: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
     return table, np.exp(logs + 0.01 * rng.normal(size=m)).to_numpy()
 
 
+@pytest.mark.grid
 def test_numbers_of_few_values_are_learned_as_logarithms_and_saved(tmp_path):
     X, y = options(90, 0)
     result = sa.fit_table(X.assign(y=y), "y", explain=False, folds=2)
@@ -34,6 +35,7 @@ def test_numbers_of_few_values_are_learned_as_logarithms_and_saved(tmp_path):
     assert "trees of 8 leaves" in again.weights_
 
 
+@pytest.mark.grid
 def test_a_quantity_is_the_nearest_one_known_and_must_be_a_number():
     rows = np.array([[a, t] for a in "xy" for t in ("1", "2", "4", "8")] * 3)
     y = np.arange(24.0)

@@ -55,6 +55,7 @@ def fits():
     }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("model", ["letters", "low-degree"])
 def test_effects_are_alternating_sums_of_predictions(fits, model, tmp_path, capsys):
     """Also from other references, of a saved model and by the command."""
@@ -125,6 +126,7 @@ def test_the_deviations_of_a_process_are_of_its_joint_posterior():
     assert found[0, 0] > latent.standard_errors([(0,)])[0]
 
 
+@pytest.mark.grid
 def test_the_deviations_of_letters_are_of_processes_and_their_kernels():
     """By matrices of all rows, the jackknife of the folds, and the distance from the ensemble."""
     table, _ = planted(150, 3, "ACGT", 1, 0.2, 3)
@@ -149,6 +151,7 @@ def test_the_deviations_of_letters_are_of_processes_and_their_kernels():
     np.testing.assert_allclose(found[:, 0] ** 2, expected, rtol=1e-5)
 
 
+@pytest.mark.grid
 def test_sequences_of_any_length_have_effects(tmp_path):
     """55 sites have far more pairs than are evaluated: the planted ones are found, and the map has every letter."""
     table, effects = planted(700, 55, AMINO[:6], 3, 0.2, 0, n_mutations=4)

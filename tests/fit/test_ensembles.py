@@ -66,6 +66,7 @@ def test_the_default_is_an_ensemble_where_no_model_is_simple(chosen):
     }
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("few_trees")
 def test_few_rows_have_kernels_of_different_priors():
     table, _ = landscape(0)
@@ -84,6 +85,7 @@ def test_a_polynomial_is_taken_where_it_does_as_well():
     assert model_named(result, "an ensemble of models").r2.mean > 0.99
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("change", few_of(["offset", "sign"], ["offset"]))
 def test_positive_targets_have_a_process_of_their_logarithms(change, monkeypatch):
@@ -193,6 +195,7 @@ def test_held_out_scores_do_not_flatter():
     assert np.mean(new) < np.mean(held_out) < 2 * np.mean(new)
 
 
+@pytest.mark.grid
 def test_trees_stand_beside_numbers_and_classes(monkeypatch):
     monkeypatch.setitem(candidates(), "trees", TreesCandidate({0: {8: 60}}))
     rng = np.random.default_rng(3)
@@ -225,6 +228,7 @@ def test_trees_are_scikit_learns_on_the_same_folds(chosen):
     assert model_named(chosen, TreesCandidate.name).r2.mean == pytest.approx(best)
 
 
+@pytest.mark.grid
 def test_many_rows_say_how_many_trees_there_are():
     """Deep trees of a noisy target: more than a few of them only learn its noise."""
     sizes = {16: 50, 63: 25}

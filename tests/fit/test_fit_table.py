@@ -189,6 +189,7 @@ def test_an_encoding_stands_for_the_survey(folder, target):
         assert again.to_dict()[name] == first.to_dict()[name], name
 
 
+@pytest.mark.grid
 def test_without_explanations_the_model_and_the_scores_are_the_same(folder):
     for target, features, model in (("y", BITS, "auto"), ("bent", NUMBERS, "lsh")):
         options = {"columns": features, "model": model, "folds": 2}

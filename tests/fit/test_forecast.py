@@ -39,6 +39,7 @@ def test_measured_fits_are_near_the_forecast():
     assert np.mean(near) >= 0.75
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("few_rivals")
 def test_long_fits_are_announced_with_a_remedy():
     (note,) = notes(1_100)

@@ -32,6 +32,7 @@ def chosen():
     return sa.fit_table(table.sample(frac=0.4, random_state=0), "y", model="gp", folds=3)
 
 
+@pytest.mark.grid
 def test_a_smooth_landscape_is_predicted_by_a_process(chosen):
     assert chosen.choices.kind == "gp"
     process, polynomial = chosen.choices.models[:2]

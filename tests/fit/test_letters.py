@@ -159,6 +159,7 @@ def test_classes_are_decomposed_one_by_one(table):
     assert found.targets[0].influences[3][1] == max(value for _, value in found.targets[0].influences)
 
 
+@pytest.mark.grid
 def test_a_wild_type_that_no_row_has(table):
     """Effects are of the letters that rows have; the wild type's is asked for in vain."""
     lists = [":".join(f"M{i + 5}{c}" for i, c in enumerate(text)) for text in table["g"].to_pylist()]
@@ -168,6 +169,7 @@ def test_a_wild_type_that_no_row_has(table):
         found.predict(pa.table({"g": ["WT"]}))
 
 
+@pytest.mark.grid
 def test_it_competes_on_the_same_folds(table):
     chosen = sa.fit_table(table, "y", explain=False, folds=3)
     models = {model.name: model.r2 for model in chosen.choices.models}
@@ -177,6 +179,7 @@ def test_it_competes_on_the_same_folds(table):
     assert chosen.choices.models[0].r2 == best
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", few_of(["columns", "mutations"], ["columns"]))
 def test_columns_of_categories_and_mutations_are_sites_too(table, kind):
     texts = table["g"].to_pylist()

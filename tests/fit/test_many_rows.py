@@ -80,6 +80,7 @@ def small_samples(monkeypatch):
     monkeypatch.setitem(candidates(), "letters", LettersCandidate(rows_of_look=60))
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("few_rivals", "small_samples")
 def test_a_measurement_model_learns_from_all_rows_and_letters_take_a_look():
     """One in 300 rows would leave half of the variance: 126 effects; that of 2,000 leaves the noise, a tenth."""

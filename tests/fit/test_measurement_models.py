@@ -34,6 +34,7 @@ def fitted():
     return sa.fit_table(table, "y", held_out_rows=True, folds=3)
 
 
+@pytest.mark.grid
 def test_a_floor_is_noticed_and_its_latent_chosen(fitted):
     _, _, floor = behind_floor(0.6)
     assert fitted.choices.kind == "latent"
@@ -61,6 +62,7 @@ def test_polynomials_take_the_same_floor_for_interactions():
     assert any(term.significant for term in other.targets[0].terms if len(term.subset) > 1)
 
 
+@pytest.mark.grid
 def test_no_bound_no_measurement_model():
     table, f, _ = behind_floor(0.6, m=60, n=4)
     table["y"] = f + np.random.default_rng(1).normal(size=len(f))
@@ -71,6 +73,7 @@ def test_no_bound_no_measurement_model():
     assert "a measurement model" in [model.name for model in asked.choices.models]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("n", few_of([5, 23], [23]))
 def test_a_target_that_fits_better_as_a_logarithm_is_noted_and_its_logarithm_tried(n):
     """A product of factors is additive in its logarithm, whatever the number of columns."""
@@ -103,6 +106,7 @@ def test_the_report_draws_latent_and_measured(fitted, tmp_path):
     assert (np.diff(curve) >= 0).all()
 
 
+@pytest.mark.grid
 def test_the_command_takes_link_and_bounds(tmp_path, capsys):
     table, _, floor = behind_floor(0.5, m=100)
     table.to_csv(tmp_path / "t.csv", index=False)

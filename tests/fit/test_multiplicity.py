@@ -94,6 +94,7 @@ def test_changes_of_letters_are_tested_though_the_bits_of_a_site_are_not_identif
     assert all(tested for _, tested in found.values())
 
 
+@pytest.mark.grid
 def test_signs_of_a_process_are_as_sure_as_they_say():
     """Of effects drawn from the prior, wrong signs among the significant are at most half of the q-value."""
     wrong = named = 0

@@ -38,6 +38,7 @@ def chosen():
     return sa.fit_table(gated(1000, 1), "y", folds=2)
 
 
+@pytest.mark.grid
 def test_an_automatic_choice_takes_the_network_where_it_predicts_best(chosen):
     assert chosen.choices.kind == "network"
     network, polynomial = chosen.choices.models[0], max(chosen.choices.models[1:], key=lambda model: model.r2.mean)
@@ -82,6 +83,7 @@ def test_the_page_and_the_command_show_the_units(chosen, tmp_path, capsys):
     assert f"{chosen.details.units[0].share:.1%}" in page
 
 
+@pytest.mark.grid
 def test_a_quick_look_spares_the_networks_that_would_lose():
     rng = np.random.default_rng(4)
     bits = rng.integers(0, 2, (1000, 6))
@@ -95,6 +97,7 @@ def test_a_quick_look_spares_the_networks_that_would_lose():
     assert ("looking at networks" in stages, "fitting networks" in stages) == (True, False)
 
 
+@pytest.mark.grid
 def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(candidates(), "network", NetworkCandidate(active=(4,), restarts=1))
     rng = np.random.default_rng(8)

@@ -18,6 +18,7 @@ from sparsact.fit.scored_table import r2_score as scored
 pytestmark = pytest.mark.usefixtures("few_rivals")
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(("has_test", "scored"), [(True, "tst"), (False, "Valid")])
 def test_a_split_learns_from_some_rows_and_scores_others(tmp_path, capsys, has_test, scored):
@@ -53,6 +54,7 @@ def test_chosen_rows_come_in_batches_that_are_not_empty():
         assert [batch.overall for batch in batches] == np.cumsum([0, *map(len, batches)])[:-1].tolist()
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("unrendered")
 def test_a_test_table_is_scored_as_scikit_learn_scores_it(tmp_path, capsys):
     rng = np.random.default_rng(8)

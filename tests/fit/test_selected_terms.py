@@ -56,6 +56,7 @@ def test_the_lasso_of_classes():
     assert result.confusion.accuracy > result.confusion.majority
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("unrendered")
 def test_few_terms_of_many_numbers_are_learned_by_the_lasso(tmp_path):
     """Among other models, of weighted rows; scored as scikit-learn's lasso of the same folds."""

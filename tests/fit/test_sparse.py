@@ -30,6 +30,7 @@ def chosen():
     return sa.fit_table(planted(M, 1), "y", ignore="side", folds=2)
 
 
+@pytest.mark.grid
 def test_terms_beyond_the_reach_of_all_products_are_found(chosen):
     """Triples of 22 columns are 1,540: more than the rows, and the polynomial of all pairs explains a third."""
     assert chosen.choices.kind == "sparse"

@@ -103,6 +103,7 @@ def test_correlations_need_labels_within_one(answers):
     assert LearningWithRounding([1, 2], 3, 5).largest_label == 2
 
 
+@pytest.mark.grid
 def test_exact_correlations_on_many_coordinates():
     """65536 points of 256 coordinates: one product a character, not one matrix of all."""
     problem = LearningWithRounding([3, 1, 2, 1], 2, 16)

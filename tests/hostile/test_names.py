@@ -103,6 +103,7 @@ def test_columns_and_targets(capsys, tmp_path, target):
         assert next(csv.reader(file)) == [target, f"{target}_low", f"{target}_high", "outside"]
 
 
+@pytest.mark.grid
 def test_classes_in_pages_terminals_and_spreadsheets(capsys, tmp_path):
     labels = [name for name in NASTY if name == name.strip()][-7:]
     answers = [labels[i % len(labels)] for i in range(10 * len(labels))]

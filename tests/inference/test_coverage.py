@@ -276,6 +276,7 @@ def gemma3n():
     return transformers.Gemma3nForCausalLM(config).eval()
 
 
+@pytest.mark.grid
 @NEW
 @pytest.mark.parametrize("weights", ["keep", "int8"])
 def test_gemma_3n_cuts_its_gate_off_by_mean_and_deviation(weights):

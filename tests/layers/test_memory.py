@@ -232,6 +232,7 @@ def test_a_device_computes_as_the_cpu_does(name, device):
     torch.testing.assert_close(found.cpu(), wanted)
 
 
+@pytest.mark.grid
 @grid(name=list(BOTH))
 def test_compiled_gradients_stay_sparse(name):
     layer, x, others = BOTH[name]()
@@ -256,6 +257,7 @@ class Gated(torch.nn.Module):
         return self.memory(x) if context is None else self.memory(x, context=context)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", BOTH)
 def test_exported_for_batches_of_any_size(name):
     layer, x, others = BOTH[name]()

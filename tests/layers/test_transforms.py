@@ -36,6 +36,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.grid
 @grid(name=list(LAYERS))
 def test_transforms_of_torch_func_are_derivatives(name):
     """Forward and reverse mode, by inputs and by parameters, are what the backward pass computes."""
@@ -74,6 +75,7 @@ def test_many_gradients_at_once(name):
     torch.testing.assert_close(mapped, wanted)
 
 
+@pytest.mark.grid
 @pytest.mark.filterwarnings("ignore:`isinstance.treespec, LeafSpec.` is deprecated:FutureWarning")  # of torch.export
 def test_transforms_and_exports_count_no_load():
     moe, x = layer("sigmoid").train(), inputs(5)
@@ -97,6 +99,7 @@ def test_models_side_by_side(name):
     torch.testing.assert_close(found, torch.stack([moe(x) for moe in moes]))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", few_of(["top_k", "switch", "sigmoid", "block_top1"], ["top_k"]))
 def test_one_graph_serves_batches_of_any_size(name):
     torch._dynamo.reset()
@@ -166,6 +169,7 @@ def own_operators(program):
     return {str(node.target) for graph in graphs for node in graph.nodes if "sparsact." in str(node.target)}
 
 
+@pytest.mark.grid
 @pytest.mark.filterwarnings("ignore:`isinstance.treespec, LeafSpec.` is deprecated:FutureWarning")  # of torch.export
 @pytest.mark.parametrize("name", few_of([*EXPORTED, *MEMORIES], {"top_k"}))
 def test_operators_decompose_into_those_of_torch(name):
@@ -225,6 +229,7 @@ PADDED = {"shared": {"n_shared": 2}, "biases": {"bias": True}, "gelu": {"activat
 PADDED |= {"never 0": {"activation": lambda z: torch.cos(z), "n_shared": 1}, "jitter": {}}
 
 
+@pytest.mark.grid
 @grid(name=[*NAMES, "one", "one in groups"], kind=list(PADDED), padding=[torch.nan, 1e300])
 def test_padding_may_hold_anything(name, kind, padding):
     """Outputs and gradients equal those in a batch of the tokens alone, without padding."""

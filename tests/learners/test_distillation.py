@@ -145,6 +145,7 @@ def test_rows_are_drawn_between_neighbours_and_whole_numbers_stay_whole():
     np.testing.assert_allclose(targets[300:], LinearRegression().fit(rows, Y).predict(new))
 
 
+@pytest.mark.grid
 def test_bits_have_polynomials_and_limits_of_time_are_kept():
     bits = RNG.integers(0, 2, (200, 5))
     y = 1.0 * (bits[:, 0] & bits[:, 1])

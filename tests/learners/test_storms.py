@@ -29,6 +29,7 @@ def check_storms(names):
     assert min(result["n_seen"] for result in results.values()) > 9
 
 
+@pytest.mark.grid
 def test_threads_see_whole_states():
     check_storms(QUICK)
 

@@ -49,6 +49,7 @@ def visible(page, selector):
     return [element for element in page.query_selector_all(selector) if element.is_visible()]
 
 
+@pytest.mark.grid
 @of_any_width
 def test_every_claim_and_figure_is_shown(page):
     claims = sum(len(part.verdicts) for part in PAGE_PARTS)
@@ -118,6 +119,7 @@ def test_every_control_and_figure_has_a_name(page):
     assert page.evaluate(named)
 
 
+@pytest.mark.grid
 def test_dark_and_printed_pages_can_be_read(page):
     page.emulate_media(color_scheme="dark")
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")

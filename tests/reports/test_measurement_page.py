@@ -36,6 +36,7 @@ def page():
     return page_of(measured())
 
 
+@pytest.mark.grid
 def test_the_page_stands_alone_and_escapes_names(page):
     assert not re.search(r'(?:src|href)="(?!data:|#)', page)
     assert "a &lt;b&gt;model&lt;/b&gt;" in page
@@ -82,6 +83,7 @@ def test_every_figure_labels_its_axes(chart):
         assert axes.get_ylabel() or axes.get_yticklabels()[0].get_text() == "0"  # a list of layers
 
 
+@pytest.mark.grid
 def test_many_layers_are_drawn_in_part_and_the_page_says_so():
     drawn = {figure.name: figure for figure in measurement_figures(measured(n_layers=8, n_rows=5))}
     assert len(set(drawn["union-density"].frame["layer"])) == 6

@@ -74,6 +74,7 @@ def html(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.grid
 def test_the_page_is_well_formed_and_ids_are_unique(html):
     page = Page(html)
     assert html.startswith("<!DOCTYPE html>")
@@ -198,6 +199,7 @@ def test_tables_that_taught_nothing_are_not_said_to():
     assert told.endswith("choose model low-degree.")
 
 
+@pytest.mark.grid
 def test_names_from_the_data_are_text_and_never_markup():
     names = ("<script>alert(1)</script>", "a & b", '"q" $x_1$')
     for told in (summary([target("<img src=x onerror=alert(1)>", names)], names=names), hashed(names=names)):

@@ -126,6 +126,7 @@ def test_what_is_refused(name):
         make().fit(SIGNS[0], y[:1])
 
 
+@pytest.mark.grid
 @grid(name=EVERY, bad=[np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_is_named(name, bad):
     y = Y if name in REGRESSORS else (Y > 0).astype(int)

@@ -38,6 +38,7 @@ def coverage(model_of, n_functions):
     return np.mean(shares, axis=0)
 
 
+@pytest.mark.grid
 def test_intervals_hold_for_functions_of_the_prior():
     """Kernel and noise known: .95 but for the mean of y, which is taken as known.
 
@@ -73,6 +74,7 @@ def test_errors_of_rows_left_out_are_those_of_posteriors_without_them():
     np.testing.assert_allclose(found.predicted, predicted, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.grid
 def test_intervals_hold_measurements_that_err_unequally():
     """One row in ten errs five times as much as others: 99 % of a normal distribution would hold 96.6 %.
 

@@ -92,6 +92,7 @@ def test_a_seed_decides_everything_and_the_global_state_nothing():
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
+@pytest.mark.grid
 def test_operations_with_and_without_their_choice():
     """Table 1 of the paper counts 18 for each active unit at 8 inputs, and nothing for the choice."""
     rows = rng.normal(size=(5, 8))

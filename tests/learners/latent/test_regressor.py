@@ -132,6 +132,7 @@ def test_curves_are_learned_with_their_latents(link, latent):
         assert model.spectrum_.variance() == pytest.approx(1)
 
 
+@pytest.mark.grid
 def test_the_simplest_link_that_fits_is_chosen():
     X, _, f, _ = behind_floor(0.0, m=500)
     rng = np.random.default_rng(3)

@@ -94,6 +94,7 @@ def test_derivatives_are_those_of_the_written_likelihood(links):
     np.testing.assert_allclose(hessian, second, atol=1e-6 * np.abs(hessian).max())
 
 
+@pytest.mark.grid
 def test_no_other_search_gets_higher():
     """L-BFGS of the written likelihood from six random starts, penalties and tilt as they were learned."""
     bits, y, _ = energies(150, 5)
@@ -286,6 +287,7 @@ def test_a_search_that_is_cut_short_says_so():
         sa.LatentRegressor(link=LINKS, max_iter=2).fit(bits, y)
 
 
+@pytest.mark.grid
 def test_a_search_that_does_not_settle_stops_early(monkeypatch):
     """Noise alone: penalties that go round without a smaller change are given up long before max_iter."""
     rng = np.random.default_rng(7)
@@ -309,6 +311,7 @@ def test_none_among_objects_is_a_target_that_was_not_measured():
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.grid
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("n_rows", [8, 200])
 def test_targets_without_signal_have_their_own_noise(n_rows):

@@ -83,6 +83,7 @@ FORMS = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("form", few_of(FORMS, ["strings"]))
 def test_arrays_strings_and_lists_are_the_same(small, form):
     model, X, y, cells = small
@@ -111,6 +112,7 @@ def test_letters_of_one_site_have_the_means_of_their_rows(seed):
     assert np.sqrt(np.mean((found - means) ** 2)) < 0.5 / np.sqrt(20)
 
 
+@pytest.mark.grid
 def test_weights_are_numbers_of_rows():
     X, y, _, _ = planted(1, m=40)
     weights = np.random.default_rng(0).integers(0, 4, len(y))
@@ -160,6 +162,7 @@ def test_processes_on_grids_and_with_too_many_combinations():
     assert np.mean((fewer - f) ** 2) < 0.3 * f.var()
 
 
+@pytest.mark.grid
 def test_amino_acids_at_sites_where_no_row_has_them():
     """A function of a property: the letter's features say what no row does."""
     from sparsact.learners.letters.alphabet import AMINO_ACIDS
@@ -263,6 +266,7 @@ def test_a_missing_letter_of_rows_without_names(rows):
         LettersRegressor().fit(rows, [1.0, 2.0, 3.0])
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("factor", few_of([1e-7, 1e5], [1e-7]))
 def test_a_common_factor_of_precisions_changes_nothing(factor):
     rng = np.random.default_rng(14)
@@ -272,6 +276,7 @@ def test_a_common_factor_of_precisions_changes_nothing(factor):
     np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.grid
 def test_a_constant_target_and_too_large_a_decomposition():
     X = np.random.default_rng(6).choice(list("BJOUACDE"), (30, 8))
     model = LettersRegressor(random_state=0).fit(X, np.full(30, 7.0))

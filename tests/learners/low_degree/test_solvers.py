@@ -61,6 +61,7 @@ def test_least_norm_of_any_table(solver, kind, m, n, degree, min_degree):
             assert_is(model, X, y, *least_norm(features, y, sample_weight, fit_intercept=fit_intercept))
 
 
+@pytest.mark.grid
 @grid(solver=SOLVERS, kind=KINDS, alpha=[1e-3, 0.7, 300.0])
 def test_ridge_of_any_table(solver, kind, alpha):
     rng = np.random.default_rng([7, len(kind)])
@@ -305,6 +306,7 @@ def added(monkeypatch):
     assert "pseudo-inverse" not in solvers()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", few_of(KINDS, ["uniform", "one-hot"]))
 def test_an_added_solver_goes_through_the_matrix(added, kind):
     test_least_norm_of_any_table(added, kind, 83, 6, 2, 1)

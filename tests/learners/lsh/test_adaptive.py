@@ -41,6 +41,7 @@ def slide(model, adapt, columns):
     return errors, [np.concatenate(part) for part in zip(*held, strict=True)]
 
 
+@pytest.mark.grid
 def test_another_layout_is_taken_where_the_target_turns_to_another_column():
     turned = [0] * 6 + [3] * 9
     fixed, adapting = LSHRegressor(**SETTINGS), LSHRegressor(**SETTINGS)

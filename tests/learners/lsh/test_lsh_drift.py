@@ -24,6 +24,7 @@ def learner():
     return LSHRegressor(n_tables=8, n_stages=1, degree=1, directions="principal", random_state=0).fit(X, y)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("m", few_of([20, 100, 500], [100]))
 def test_p_values_are_uniform_where_nothing_moved(learner, m):
     rng = np.random.default_rng(m)

@@ -40,6 +40,7 @@ def learner():
     return LSHRegressor(n_tables=16, n_stages=1, random_state=0).fit(*noisy(3000, 0))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("confidence", [0.5, 0.9])
 def test_intervals_hold_what_they_promise_everywhere(learner, confidence):
     """Noise of deviation 0.1 to 0.5, by 4,000 new points in the left and the right half.

@@ -41,6 +41,7 @@ def test_planted_networks_are_found(name, seeds):
     assert share(plant, m, seeds) >= (1 if seeds == 3 else 0.9)
 
 
+@pytest.mark.grid
 def test_noise_is_borne():
     """A signal of variance 1/4 under noise of variance 1/100."""
     assert share(lambda seed: index(3), 500, 1, noise=0.1, n_restarts=0) == 1
@@ -90,6 +91,7 @@ def test_halfspaces_of_real_inputs():
     assert model.network_.n_active(X).max() == 1
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("n_units", few_of([4, 6, "auto"], ["auto"]))
 def test_opposite_pairs_in_correlated_columns(n_units):
     """Two pairs of equal signs each; columns of unequal sizes that depend on one another. The seed is fixed."""
@@ -242,6 +244,7 @@ def test_a_gate_may_be_any_column_of_two_values():
     assert model.network_.n_active(X).max() == 1
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", ["constant", "noise", "linear"])
 def test_plain_targets_get_plain_networks(kind):
     rng = np.random.default_rng(0)
