@@ -53,10 +53,10 @@ class RememberedRows:
         return self.index.keys
 
     def arrays(self) -> Arrays:
-        """Every part as an array."""
-        n = len(self)
-        kept: Arrays = {"keys": self.index.keys, "copies": self.copies[:n]}
-        return kept if self.targets is None else kept | {"targets": self.targets[:n]}
+        """Every part of the rows that are held as an array."""
+        held, known = np.flatnonzero(self.copies[: len(self)]), self.targets is not None
+        parts: Arrays = {"keys": self.index.keys, "copies": self.copies} | ({"targets": self.targets} if known else {})
+        return {name: part[held] for name, part in parts.items()}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, prefix: str, n_targets: int) -> RememberedRows:
