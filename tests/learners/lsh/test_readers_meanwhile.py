@@ -3,11 +3,13 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from threading import Timer
 
 import numpy as np
 import pytest
 
 from sparsact import LSHRegressor
+from sparsact.learners.lsh import updates as lsh_updates
 
 FIXED = {"n_tables": 5, "degree": 1, "bucket_width": 0.6, "alpha": 0.1, "directions": "principal", "random_state": 3}
 rng = np.random.default_rng(11)
@@ -91,3 +93,15 @@ def test_every_answer_is_that_of_a_state_and_states_come_in_order(options, reade
                 assert answer in due, "an answer is that of no state"
                 place = due.index(answer, place)  # a ValueError: an earlier state came back
     assert ask(model).tobytes() == due[-1]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_an_update_waits_for_a_reader_as_long_as_a_copy_would_take(waits, monkeypatch):
+    """Then it copies: sums that nobody reads any more are changed in place."""
+    model = fitted()
+    sums, held = model.table_._sums, [model._predictor]
+    monkeypatch.setattr(lsh_updates, "SECONDS_A_BYTE", 1.0 if waits else 0.0)
+    if waits:
+        Timer(0.01, held.clear).start()
+    model.partial_fit(X[:3], Y[:3])
+    assert (model.table_._sums is sums) == waits == (not held)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from time import monotonic, sleep
+from typing import Any, Final, NamedTuple
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ _ROWS: Final = {
 }
 KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots, at least a quarter of them full
 MAX_CELLS: Final = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
+SECONDS_A_BYTE: Final = 5e-10  # to copy sums into new memory: how long it pays to wait for who reads them
 LARGEST: Final = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
 
@@ -214,6 +217,16 @@ class PendingUpdate:
             change()
         else:
             self._changes.append(change)
+
+    @staticmethod
+    def await_readers(readers: list[Any], nbytes: int) -> None:
+        """Take the readers from the list, and put those back that outlast a copy of so many bytes."""
+        held = [ref(reader) for reader in readers]
+        readers.clear()  # whoever wants to predict now waits for the lock of the model
+        end = monotonic() + SECONDS_A_BYTE * nbytes
+        while any(weak() is not None for weak in held) and monotonic() < end:
+            sleep(1e-4)
+        readers[:] = [reader for weak in held if (reader := weak()) is not None]
 
     def save_rows(self, keys: NDArray[np.uint64]) -> None:
         """Keep the numbers of copies of rows before they change."""
