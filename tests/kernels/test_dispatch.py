@@ -140,7 +140,7 @@ def test_a_python_without_its_lock_is_refused(enabled, monkeypatch):
     else:
         monkeypatch.setattr(sys, "_is_gil_enabled", lambda: enabled, raising=False)
     if enabled is False:
-        with pytest.raises(ImportError, match=r"needs the lock of the interpreter, .*; start it with -X gil=1\.$"):
+        with pytest.raises(ImportError, match=r"needs the interpreter's lock, .*; start Python with -X gil=1\.$"):
             check_lock()
     else:
         check_lock()

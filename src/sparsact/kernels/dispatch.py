@@ -42,9 +42,7 @@ except ImportError:  # built without a C++ compiler
 def check_lock() -> None:
     """Raise an ImportError where threads of Python run at once: updates rely on the lock of the interpreter."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        raise ImportError(
-            "sparsact needs the lock of the interpreter, and this Python runs without it; start it with -X gil=1."
-        )
+        raise ImportError("sparsact needs the interpreter's lock, which is off here; start Python with -X gil=1.")
 
 
 check_lock()

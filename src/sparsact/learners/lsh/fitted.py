@@ -233,8 +233,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             If no size of the model lies within the limits.
         """
         check_is_fitted(self)
-        is_whole = dtype is None and max_bytes is None and max_microseconds is None
         limits = {"max_bytes": max_bytes, "max_microseconds": max_microseconds}
+        is_whole = dtype is None and set(limits.values()) == {None}
         found = self._snapshot() if is_whole else self._compact(dtype, **limits)
         _ = found._row  # made now: the first query takes no longer than others
         return found

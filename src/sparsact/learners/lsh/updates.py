@@ -220,7 +220,7 @@ class PendingUpdate:
 
     @staticmethod
     def await_readers(readers: list[Any], nbytes: int) -> None:
-        """Take the readers from the list, and put those back that outlast a copy of so many bytes."""
+        """Take the readers from the list; put back each that is read for longer than a copy of the bytes takes."""
         held = [ref(reader) for reader in readers]
         readers.clear()  # whoever wants to predict now waits for the lock of the model
         end = monotonic() + SECONDS_A_BYTE * nbytes
