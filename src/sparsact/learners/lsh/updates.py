@@ -57,8 +57,9 @@ class RememberedRows:
 
     def arrays(self) -> Arrays:
         """Every part of the rows that are held as an array."""
-        held, known = np.flatnonzero(self.copies[: len(self)]), self.targets is not None
-        parts: Arrays = {"keys": self.index.keys, "copies": self.copies} | ({"targets": self.targets} if known else {})
+        parts: Arrays = {"keys": self.index.keys, "copies": self.copies}
+        parts |= {} if self.targets is None else {"targets": self.targets}
+        held = np.flatnonzero(self.copies[: len(self)])
         return {name: part[held] for name, part in parts.items()}
 
     @classmethod
@@ -68,8 +69,7 @@ class RememberedRows:
         if len(np.unique(read["keys"])) != len(read["keys"]):
             raise ValueError("two rows have the same key")
         rows = cls(n_targets)
-        rows.index, rows.copies = BucketIndex(read["keys"]), read["copies"]
-        rows.targets = read.get("targets")
+        rows.index, rows.copies, rows.targets = BucketIndex(read["keys"]), read["copies"], read.get("targets")
         return rows
 
     def add(self, keys: Keys, copies: NDArray[np.int64] | int, targets: Array | None) -> NDArray[np.int32]:
@@ -108,10 +108,8 @@ class RememberedRows:
         """Without rows of no copies, if they may be more than the ``n_rows`` that there are."""
         if len(self) <= 2 * n_rows:
             return self
-        known = self.copies[: len(self)] > 0
-        other = RememberedRows(0)
-        other.index, other.copies = BucketIndex(self.index.keys[known]), self.copies[: len(self)][known]
-        other.targets = None if self.targets is None else self.targets[: len(self)][known]
+        held, other = self.arrays(), RememberedRows(0)
+        other.index, other.copies, other.targets = BucketIndex(held["keys"]), held["copies"], held.get("targets")
         return other
 
     def target_range(self) -> tuple[Array, Array] | None:
