@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 HOSTS = {
     "docs.dask.org",
     "docs.python.org",
-    "github.com",  # threads that mixture_faults.toml cites
+    "github.com",  # threads that tables of faults cite
     "jfly.uni-koeln.de",
     "pydata-sphinx-theme.readthedocs.io",
     "scikit-learn.org",

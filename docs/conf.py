@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import os
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -125,7 +126,8 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 TABLES = {
     "bound_table": bound_table,
     "commands": command_pages,
-    "fault_table": fault_table,
+    "deletion_table": partial(fault_table, "deletion_faults"),
+    "fault_table": partial(fault_table, "mixture_faults"),
     "measured": measured,
     "memory_table": memory_table,
     "missed_bars": missed_bars,

@@ -1,4 +1,4 @@
-"""Tables for who builds with routers: which router to take, and faults of mixtures of experts with their tests."""
+"""Tables for who builds with routers: which router to take, and faults elsewhere with their tests."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def routers() -> list[dict[str, Any]]:
     return found
 
 
-def faults() -> list[dict[str, Any]]:
+def faults(name: str) -> list[dict[str, Any]]:
     """A record of each fault: what goes wrong, where that is known from, what happens here, and ``file::test``."""
-    found: list[dict[str, Any]] = _read("mixture_faults")["fault"]
+    found: list[dict[str, Any]] = _read(name)["fault"]
     return found
 
 
@@ -34,9 +34,9 @@ def router_table(path: Path) -> None:
     _write(path, [(["router"], ["what a model must know"]), *map(_router, routers())])
 
 
-def fault_table(path: Path) -> None:
-    """Write the faults and the tests against them: ``feed_forward.rst`` includes it."""
-    _write(path, [(["fault"], ["here"]), *map(_fault, faults())])
+def fault_table(name: str, path: Path) -> None:
+    """Write faults and the tests against them: ``feed_forward.rst`` and ``lsh.rst`` include one each."""
+    _write(path, [(["fault"], ["here"]), *map(_fault, faults(name))])
 
 
 def _read(name: str) -> dict[str, Any]:

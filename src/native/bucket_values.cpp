@@ -33,13 +33,6 @@ template <class Coordinate>
 SPARSACT_INLINE void add_polynomial(const BucketPolynomials& buckets, std::size_t p, const double* own,
                                     double weight, Coordinate coordinate, double* value, double* values) {
     const std::size_t targets = buckets.targets;
-    if (targets == 1) {
-        double total = 0.0;
-        for_each_monomial<double>(p, buckets.degree, coordinate,
-                                  [&](std::size_t a, double phi) { total += phi * own[a]; });
-        *values += weight * total;
-        return;
-    }
     std::fill_n(value, targets, 0.0);
     for_each_monomial<double>(p, buckets.degree, coordinate, [&](std::size_t a, double phi) {
         for (std::size_t k = 0; k < targets; ++k) value[k] += phi * own[a * targets + k];

@@ -43,6 +43,14 @@ def test_the_index_grows_and_keeps_the_shape_of_what_is_asked():
     assert 2 * len(index) <= len(index.slots)
 
 
+def test_keys_that_are_known_need_no_room():
+    keys = np.arange(1000, dtype=np.uint64) << np.uint64(50)
+    index = BucketIndex(keys)
+    slots = index.slots
+    np.testing.assert_array_equal(index.insert(np.tile(keys, 70)), np.tile(np.arange(1000), 70))
+    assert index.slots is slots
+
+
 @grid(n_slots=[1, 2, 16])
 def test_slots_from_a_bad_file_end_every_search(n_slots):
     rng = np.random.default_rng(n_slots)

@@ -1,3 +1,4 @@
+import sys
 from importlib import import_module
 from pkgutil import iter_modules
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparsact import kernels
 from sparsact.kernels import dispatch
-from sparsact.kernels.dispatch import blas_threads, threads
+from sparsact.kernels.dispatch import blas_threads, check_lock, threads
 
 
 @pytest.mark.skipif(dispatch.native is None, reason="built without a compiler")
@@ -129,3 +130,17 @@ def test_native_kernels_that_were_not_built_are_not_replaced_in_silence(monkeypa
         obey(monkeypatch, **variables)
     obey(monkeypatch, KERNELS="reference", ISA="avx2")
     assert kernels.backend() == "reference"
+
+
+@pytest.mark.parametrize("enabled", [True, False, None])
+def test_a_python_without_its_lock_is_refused(enabled, monkeypatch):
+    """Free-threaded builds say whether the lock is on; others have no such function."""
+    if enabled is None:
+        monkeypatch.delattr(sys, "_is_gil_enabled", raising=False)
+    else:
+        monkeypatch.setattr(sys, "_is_gil_enabled", lambda: enabled, raising=False)
+    if enabled is False:
+        with pytest.raises(ImportError, match=r"needs the interpreter's lock, .*; start Python with -X gil=1\.$"):
+            check_lock()
+    else:
+        check_lock()

@@ -16,6 +16,7 @@ from sparsact import routing
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "docs"))
 router_tables = import_module("router_tables")
+FAULTS = ("mixture_faults", "deletion_faults")
 
 CASES = [
     (case, training)
@@ -73,8 +74,9 @@ def functions(path):
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def test_every_fault_has_tests_that_exist():
-    faults = router_tables.faults()
+@pytest.mark.parametrize("table", FAULTS)
+def test_every_fault_has_tests_that_exist(table):
+    faults = router_tables.faults(table)
     assert len({one["fault"] for one in faults}) == len(faults)
     for one in faults:
         assert one["tests"], one["fault"]
@@ -84,8 +86,11 @@ def test_every_fault_has_tests_that_exist():
             assert name in functions(ROOT / file), test
 
 
-@pytest.mark.parametrize("name", ["router_table", "fault_table"])
+@pytest.mark.parametrize("name", ["routers", *FAULTS])
 def test_tables_are_written(name, tmp_path):
-    getattr(router_tables, name)(tmp_path / "table.inc")
-    rows = router_tables.routers() if name == "router_table" else router_tables.faults()
+    if name == "routers":
+        router_tables.router_table(tmp_path / "table.inc")
+    else:
+        router_tables.fault_table(name, tmp_path / "table.inc")
+    rows = router_tables.routers() if name == "routers" else router_tables.faults(name)
     assert (tmp_path / "table.inc").read_text(encoding="utf-8").count("   * - | ") == 1 + len(rows)

@@ -60,17 +60,20 @@ class BucketIndex:
             If there are more than ``most`` keys then; none of them is taken in.
         """
         flat = keys.ravel()
-        if self._n + len(flat) > self.most and self._n + (n_new := self.n_new(flat)) > self.most:
+        ids = self.find(flat)
+        new = np.flatnonzero(ids < 0)  # keys that are known need no room
+        if self._n + len(new) > self.most and self._n + (n_new := len(np.unique(flat[new]))) > self.most:
             raise ValueError(
                 f"{self._n:,} keys and {n_new:,} new ones are more than 32 bits can number, {self.most:,}; hash "
                 "into fewer buckets."
             )
-        ids = np.empty(len(flat), dtype=np.int32)
         step = 1 << 16
-        for start in range(0, len(flat), step):
-            part = slice(start, start + step)
-            self._make_room(len(flat[part]))
-            self._n = dispatch.chosen.insert(self._slots, self._keys, self._n, flat[part], ids[part])
+        for start in range(0, len(new), step):
+            part = new[start : start + step]
+            self._make_room(len(part))
+            numbers = np.empty(len(part), dtype=np.int32)
+            self._n = dispatch.chosen.insert(self._slots, self._keys, self._n, flat[part], numbers)
+            ids[part] = numbers
         return ids.reshape(keys.shape)
 
     def truncate(self, n: int) -> None:

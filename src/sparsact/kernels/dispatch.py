@@ -21,6 +21,7 @@ variable                 values                       what it forces
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -36,6 +37,15 @@ try:
     native = import_module("sparsact.kernels._native")
 except ImportError:  # built without a C++ compiler
     native = None
+
+
+def check_lock() -> None:
+    """Raise an ImportError where threads of Python run at once: updates rely on the lock of the interpreter."""
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise ImportError("sparsact needs the interpreter's lock, which is off here; start Python with -X gil=1.")
+
+
+check_lock()
 
 reference: Any = SimpleNamespace()  # the NumPy definition of each kernel, under the name of its native twin
 chosen: Any = reference  # the kernels in use: `dispatch.chosen.NAME(...)` calls one of them

@@ -68,6 +68,14 @@ def test_it_takes_little_more_than_its_coefficients_and_stays_as_it_is():
     np.testing.assert_array_equal(predict(QUERIES), before)
 
 
+@pytest.mark.parametrize("dtype", [None, "float32"])
+def test_the_first_query_has_nothing_to_make(dtype, monkeypatch):
+    predict, expected = fitted().predictor(dtype), fitted().predict(QUERIES[:1])
+    for kernel in ("BucketPredictor", "CompactPredictor", "RowPredictor"):
+        monkeypatch.delattr(dispatch.chosen, kernel, raising=False)
+    assert predict(QUERIES[0]) == pytest.approx(expected[0], rel=1e-5)
+
+
 def test_weights_that_are_no_counts_keep_their_digits():
     learner = model().fit(X, Y, np.linspace(0.1, 3.3, len(X)))
     predict = learner.predictor("float32")

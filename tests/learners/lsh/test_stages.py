@@ -74,6 +74,20 @@ def test_rows_of_the_fit_are_removed_with_the_residual_they_came_with(form):
     np.testing.assert_array_equal(model.n_samples_seen_, len(NEW))
 
 
+def test_the_frozen_part_is_asked_only_for_rows_that_it_was_not_learned_from():
+    model, asked = fitted("stages"), []
+    values = FixedPart.values
+
+    def counted(self, rows, n_threads=1):
+        asked.append(rows)
+        return values(self, rows, n_threads)
+
+    model.partial_fit(NEW[:20], np.ones(20))
+    with patch.object(FixedPart, "values", counted):
+        model.remove(X[:50], Y[:50]).remove(np.concatenate([X[50:90], NEW[:20]]), np.append(Y[50:90], np.ones(20)))
+    np.testing.assert_array_equal(np.concatenate(asked), NEW[:20])
+
+
 @pytest.mark.grid
 def test_a_row_of_the_fit_learned_again_is_another_row():
     model = staged(n_stages=2).fit(X, Y)

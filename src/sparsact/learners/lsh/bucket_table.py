@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy, deepcopy
 from typing import Any, Final
-from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -251,8 +250,8 @@ class BucketTable:
         """A copy to change in this one's stead, and a function that makes the changes (True) or drops them.
 
         Both share arrays. The ``readers``, all predictors that read them, are taken from the list before they are
-        changed. They are gone then, unless another thread is in the middle of a prediction and holds one: that thread
-        goes on with it, and the copy gets arrays of its own, as it does where the rows are many.
+        changed. They are gone then, unless another thread is in the middle of a prediction that lasts longer than a
+        copy of the sums: that thread goes on with its own, and the copy gets new arrays, as where the rows are many.
         """
         twin = copy(self)
         twin._readers, twin.rows, twin.backup = readers, copy(self.rows), copy(self.backup)
@@ -276,9 +275,7 @@ class BucketTable:
         readers, self._readers = self._readers, []
         many = n_rows > max(self.rows_at_once, len(self.index) // self.layout.n_tables)
         if not many:
-            held = [ref(predictor) for predictor in readers]
-            readers.clear()  # whoever wants to predict now waits for the lock of the model
-            readers[:] = [predictor for weak in held if (predictor := weak()) is not None]
+            self._pending.await_readers(readers, self._sums.nbytes)
         if many or readers:
             self._separate()
 

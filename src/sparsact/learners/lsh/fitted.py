@@ -233,9 +233,11 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             If no size of the model lies within the limits.
         """
         check_is_fitted(self)
-        if dtype is None and max_bytes is None and max_microseconds is None:
-            return self._snapshot()
-        return self._compact(dtype, max_bytes=max_bytes, max_microseconds=max_microseconds)
+        limits = {"max_bytes": max_bytes, "max_microseconds": max_microseconds}
+        is_whole = dtype is None and set(limits.values()) == {None}
+        found = self._snapshot() if is_whole else self._compact(dtype, **limits)
+        _ = found._row  # made now: the first query takes no longer than others
+        return found
 
     def _compact(self, dtype: str | None, **limits: float | None) -> CompactPredictor:
         """A predictor of coefficients alone, of the size of least error within the limits, if there are any."""

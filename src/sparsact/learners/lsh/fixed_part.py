@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -140,10 +141,13 @@ class LearnedRows:
     def __init__(self, keys: Keys, values: Array) -> None:
         self.index, self._values = BucketIndex(keys), values
 
-    def values(self, X: Array, Y: Array, otherwise: Array) -> Array:
-        """Values (m, targets) at rows; ``otherwise`` at rows that it does not know."""
-        at = self.index.find(row_keys(X, Y))[:, None]
-        return np.where(at >= 0, self._values[at[:, 0]], otherwise)
+    def values(self, X: Array, Y: Array, otherwise: Callable[[Array], Array]) -> Array:
+        """Values (m, targets) at rows; ``otherwise`` of the rows that it does not know."""
+        at = self.index.find(row_keys(X, Y))
+        values, unknown = self._values[at], at < 0
+        if unknown.any():
+            values[unknown] = otherwise(X[unknown])
+        return values
 
     def arrays(self) -> Arrays:
         """Both parts."""
@@ -167,6 +171,5 @@ def seen_by_table(batch: Batch, fixed: FixedPart) -> tuple[Batch, RowNames | Non
         return Batch(X, Y, weights), None
     names, targets = RowNames(row_keys(X, Y, weights[:, None]), Y), Y
     if fixed.adds:
-        values = fixed.values(X)
-        targets = Y - (values if fixed.learned is None else fixed.learned.values(X, Y, values))
+        targets = Y - (fixed.values(X) if fixed.learned is None else fixed.learned.values(X, Y, fixed.values))
     return Batch(fixed.selected(X), targets, weights), names

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from time import monotonic, sleep
+from typing import Any, Final, NamedTuple
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ _ROWS: Final = {
 }
 KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots, at least a quarter of them full
 MAX_CELLS: Final = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
+SECONDS_A_BYTE: Final = 5e-10  # to copy sums into new memory: how long it pays to wait for who reads them
 LARGEST: Final = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
 
@@ -53,10 +56,11 @@ class RememberedRows:
         return self.index.keys
 
     def arrays(self) -> Arrays:
-        """Every part as an array."""
-        n = len(self)
-        kept: Arrays = {"keys": self.index.keys, "copies": self.copies[:n]}
-        return kept if self.targets is None else kept | {"targets": self.targets[:n]}
+        """Every part of the rows that are held as an array."""
+        parts: Arrays = {"keys": self.index.keys, "copies": self.copies}
+        parts |= {} if self.targets is None else {"targets": self.targets}
+        held = np.flatnonzero(self.copies[: len(self)])
+        return {name: part[held] for name, part in parts.items()}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, prefix: str, n_targets: int) -> RememberedRows:
@@ -65,8 +69,7 @@ class RememberedRows:
         if len(np.unique(read["keys"])) != len(read["keys"]):
             raise ValueError("two rows have the same key")
         rows = cls(n_targets)
-        rows.index, rows.copies = BucketIndex(read["keys"]), read["copies"]
-        rows.targets = read.get("targets")
+        rows.index, rows.copies, rows.targets = BucketIndex(read["keys"]), read["copies"], read.get("targets")
         return rows
 
     def add(self, keys: Keys, copies: NDArray[np.int64] | int, targets: Array | None) -> NDArray[np.int32]:
@@ -105,10 +108,8 @@ class RememberedRows:
         """Without rows of no copies, if they may be more than the ``n_rows`` that there are."""
         if len(self) <= 2 * n_rows:
             return self
-        known = self.copies[: len(self)] > 0
-        other = RememberedRows(0)
-        other.index, other.copies = BucketIndex(self.index.keys[known]), self.copies[: len(self)][known]
-        other.targets = None if self.targets is None else self.targets[: len(self)][known]
+        held, other = self.arrays(), RememberedRows(0)
+        other.index, other.copies, other.targets = BucketIndex(held["keys"]), held["copies"], held.get("targets")
         return other
 
     def target_range(self) -> tuple[Array, Array] | None:
@@ -214,6 +215,16 @@ class PendingUpdate:
             change()
         else:
             self._changes.append(change)
+
+    @staticmethod
+    def await_readers(readers: list[Any], nbytes: int) -> None:
+        """Take the readers from the list; put back each that is read for longer than a copy of the bytes takes."""
+        held = [ref(reader) for reader in readers]
+        readers.clear()  # whoever wants to predict now waits for the lock of the model
+        end = monotonic() + SECONDS_A_BYTE * nbytes
+        while any(weak() is not None for weak in held) and monotonic() < end:
+            sleep(1e-4)
+        readers[:] = [reader for weak in held if (reader := weak()) is not None]
 
     def save_rows(self, keys: NDArray[np.uint64]) -> None:
         """Keep the numbers of copies of rows before they change."""
