@@ -142,7 +142,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         "n_tables": [COUNT, AUTO],
         "degree": [whole(0, 2), AUTO],
         "n_stages": [COUNT, AUTO],
-        "base": [one_of("linear", "constant", "trees")],
+        "base": [one_of("linear", "constant", "trees"), AUTO],
         "columns": [one_of("auto", "all")],
     }
 
