@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -106,7 +107,8 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     rows = in_order(*without_outliers(*distinct(X, Y, weights)))
     if wish.base is not None:
         return _on_base(rows, wish, rng)[0]
-    (plain, before), (trees, after) = (_on_base(rows, replace(wish, base=base), rng) for base in ("linear", "trees"))
+    both = (_on_base(rows, replace(wish, base=base), deepcopy(rng)) for base in ("linear", "trees"))
+    (plain, before), (trees, after) = both
     return trees if is_surely_less(after(), before()) else plain
 
 
@@ -141,7 +143,7 @@ def _on_base(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> tuple[Mod
 
     def losses() -> Array:
         inside = seen[sample], residual[sample], weights[sample]
-        left = (inside[1] - _learned(last, inside, wish.min_count)[1]) / Y.std(axis=0)
+        left = (inside[1] - _learned(last, inside, wish.min_count)[1]) / np.maximum(np.abs(Y).max(axis=0), SMALLEST)
         return np.asarray((left**2).mean(axis=1) * inside[2])
 
     return ModelChoice(replace(fixed, learned=learned), tuned, near_duplicates(X, weights)), losses
