@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks.figures import TIMES, Figure
 from benchmarks.harness import Row, kept_rows, timed
 from benchmarks.program import KEPT_ROWS, option, program
-from benchmarks.regression_tasks import TABLES, RegressionTask
+from benchmarks.regression_tasks import TABLES, TIES, RegressionTask
 from benchmarks.regressors import BOOSTING, OURS, OURS_AUTO, OURS_TREES, OWN, RADIAL, SIDES, Array, FittedRegressor
 
 ERROR, SPEED, LEAKS = "error", "speed", "leaks"
@@ -42,12 +42,6 @@ WORDS: Final = {
     "one_worst": "one query, worst",
     "row_p50": "a row of a batch",
     "row_p99": "a row of a batch, 99th percentile",
-}
-TIES: Final = {
-    "seen": "test rows whose inputs are learned from",
-    "neighbours": "test rows that differ from one in a column at most",
-    "runs": "runs of equal values of a column, beyond chance",
-    "order": "correlation of a target with that of the row before",
 }
 BARS: Final = {"one_p50": 3.0, "one_worst": 500.0, "row_p50": 0.5, "row_p99": 1.0}  # microseconds, of ours
 WITHIN: Final = 1.05

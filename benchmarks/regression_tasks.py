@@ -20,6 +20,12 @@ Array = NDArray[np.float64]
 SEED: Final = 2_901  # of the generated tables
 TEST_ROWS: Final = 5_000
 FOLDS: Final = 10  # of whole groups, as the measured tables have of rows
+TIES: Final = {
+    "seen": "test rows whose inputs are learned from",
+    "neighbours": "test rows that differ from one in a column at most",
+    "runs": "runs of equal values of a column, beyond chance",
+    "order": "correlation of a target with that of the row before",
+}  # what ties test rows to those learned from, in words
 
 
 def robot_arm(m: int, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -113,7 +113,7 @@ def _out_of_fold(choices: Sequence[Choice], rows: Rows, seed: int) -> tuple[Tree
 
 
 def with_forest(boosted: Trees, values: Array, rows: Rows, folds: NDArray[np.int64], seed: int) -> tuple[Trees, Array]:
-    """Trees and their values (m,) out of fold, with a forest where that takes ``FOREST_GAIN`` off the error of these values.
+    """Trees and their values (m,) out of fold, with a forest where that takes ``FOREST_GAIN`` off their error.
 
     The forest's share, from 0 to 1, is that of least squared error out of fold.
     """
