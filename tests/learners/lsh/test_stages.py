@@ -40,7 +40,7 @@ def staged(**parameters):
 
 @pytest.fixture(autouse=True, scope="module")
 def short_boosting():
-    with patch.multiple(trees, MOST_ROUNDS=12, FOREST=3, SKLEARN_CHOICES=trees.SKLEARN_CHOICES[:1]):
+    with patch.multiple(trees, MOST_ROUNDS=12, FOREST=12, SKLEARN_CHOICES=trees.SKLEARN_CHOICES[:1]):
         yield
 
 

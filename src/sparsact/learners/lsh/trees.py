@@ -149,15 +149,9 @@ def lightgbm(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Ro
     lgb: Any = import_module("lightgbm")
     X, y, weights = rows
     options = {
-        "objective": "l2",
-        "learning_rate": RATE,
-        "use_missing": False,
-        "num_threads": 1,
-        "deterministic": True,
-        "force_col_wise": True,
-        "seed": seed % 2**31,
-        "verbosity": -1,
-    }
+        "objective": "l2", "learning_rate": RATE, "use_missing": False, "num_threads": 1, "verbosity": -1,
+        "deterministic": True, "force_col_wise": True, "seed": seed % 2**31,
+    }  # fmt: skip
     data = lgb.Dataset(X, y, weight=weights, params={"verbosity": -1}, free_raw_data=False)
     sets, stop = [], []
     if held_out is not None:
@@ -185,14 +179,8 @@ def catboost(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Ro
     """CatBoost's symmetric trees fitted to rows; rows held out, if any, choose the number of rounds."""
     cb: Any = import_module("catboost")
     X, y, weights = rows
-    options = {
-        "learning_rate": RATE,
-        "thread_count": 1,
-        "random_seed": seed % 2**31,
-        "verbose": 0,
-        "allow_writing_files": False,
-    }
-    model, stop = cb.CatBoostRegressor(iterations=n_rounds, **options, **parameters), {}
+    options = {"learning_rate": RATE, "thread_count": 1, "random_seed": seed % 2**31, "verbose": 0}
+    model, stop = cb.CatBoostRegressor(iterations=n_rounds, allow_writing_files=False, **options, **parameters), {}
     if held_out is not None:
         stop = {"eval_set": cb.Pool(*held_out[:2], weight=held_out[2]), "early_stopping_rounds": PATIENCE}
     model.fit(X, y, sample_weight=weights, **stop)
