@@ -19,7 +19,15 @@ from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
 from contest_tables import CONTESTS
-from kept_figures import held_out_contest, measured, missed_bars, regression_contest, substitutions, tied_rows
+from kept_figures import (
+    grouped_contest,
+    held_out_contest,
+    measured,
+    missed_bars,
+    regression_contest,
+    substitutions,
+    tied_rows,
+)
 from memory_table import memory_table
 from mixture_table import mixture_families
 from paper_figures import exact_degrees, rademacher
@@ -126,6 +134,7 @@ TABLES = {
     "bound_table": bound_table,
     "commands": command_pages,
     "fault_table": fault_table,
+    "grouped_contest": grouped_contest,
     "held_out_contest": held_out_contest,
     "measured": measured,
     "memory_table": memory_table,
