@@ -186,8 +186,8 @@ def leaks_of(X: Array, y: Array, test: NDArray[np.bool_]) -> dict[str, float]:
     """
     rng = np.random.default_rng(SEED)
     codes = [np.unique(column, return_inverse=True)[1] for column in X.T]
-    tags = [rng.integers(2**64, size=len(X), dtype=np.uint64)[code] for code in codes]  # a row's sum is its fingerprint
-    whole = np.sum(tags, axis=0, dtype=np.uint64)
+    tags = np.stack([rng.integers(2**64, size=len(X), dtype=np.uint64)[code] for code in codes])
+    whole: NDArray[np.uint64] = tags.sum(axis=0)  # a row's fingerprint; less a tag, that of its other columns
 
     def seen(keys: NDArray[np.uint64]) -> float:
         return float(np.isin(keys[test], keys[~test]).mean())

@@ -333,7 +333,7 @@ def is_surely_less(after: Array, before: Array) -> bool:
     """Whether losses (m,) are less by more than ``SURE`` standard errors of the paired difference, and by rounding."""
     gain = before - after
     spread = float(gain.std()) / np.sqrt(max(len(gain) - 1, 1))
-    return float(gain.mean()) > max(SURE * spread, SAME * float(before.mean()))
+    return bool(gain.mean() > max(SURE * spread, SAME * float(before.mean())))
 
 
 def _beside(penalties: tuple[float, ...], alpha: float) -> tuple[float, ...]:
