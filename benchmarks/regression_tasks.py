@@ -20,6 +20,12 @@ Array = NDArray[np.float64]
 SEED: Final = 2_901  # of the generated tables
 TEST_ROWS: Final = 5_000
 FOLDS: Final = 10  # of whole groups, as the measured tables have of rows
+TIES: Final = {
+    "seen": "test rows whose inputs are learned from",
+    "neighbours": "test rows that differ from one in a column at most",
+    "runs": "runs of equal values of a column, beyond chance",
+    "order": "correlation of a target with that of the row before",
+}  # what ties test rows to those learned from, in words
 
 
 def robot_arm(m: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -101,28 +107,41 @@ def cones(m: int, rng: np.random.Generator) -> tuple[Array, Array]:
 class RegressionTable:
     """Where rows come from, what is asked of ours, and how many principal directions its rivals are given."""
 
-    kind: str  # "smooth" in 8 directions at most, "wide", or "tabular"
+    kind: str  # "smooth" in 8 directions at most, "wide", "tabular", or "held out": no choice was made with it
     draw: Callable[[int, np.random.Generator], tuple[Array, Array]] | None = None  # None: measured
     m: int = 0
     components: int | None = None
-    groups_of: str = ""  # a measured table; its first column numbers groups, and whole groups are left out
+    source: str = ""  # a measured table under another name
+    group: tuple[int, ...] = ()  # its columns that tell groups apart; whole groups are left out
+    names: bool = False  # whether these columns are names, which are left out too
 
 
 TABLES: Final = {
     "airfoil": RegressionTable("tabular"),
+    "airfoil, new settings": RegressionTable("tabular", source="airfoil", group=tuple(range(1, 5))),
     "parkinsons": RegressionTable("tabular"),
-    "parkinsons, new patients": RegressionTable("tabular", groups_of="parkinsons"),
+    "parkinsons, new patients": RegressionTable("tabular", source="parkinsons", group=(0,), names=True),
     "terrain, 2-d": RegressionTable("smooth", terrain, 20_000),
     "swiss roll in 50-d": RegressionTable("smooth", swiss_roll, 10_000, 3),
     "robot arm": RegressionTable("smooth", robot_arm, 20_000),
     "photovoltaics": RegressionTable("smooth", photovoltaics, 20_000),
     "elevators": RegressionTable("tabular"),
     "bike": RegressionTable("tabular"),
+    "bike, new days": RegressionTable("tabular", source="bike", group=(0, 1, 2)),
     "pol": RegressionTable("tabular"),
     "smooth, 12-d": RegressionTable("wide", smooth_12, 20_000),
     "kin40k": RegressionTable("smooth"),
     "cones": RegressionTable("smooth", cones, 65_536, 4),
     "photovoltaics + 194": RegressionTable("smooth", noisy_photovoltaics, 20_000),
+    "concrete": RegressionTable("held out"),
+    "concrete, new mixes": RegressionTable("held out", source="concrete", group=tuple(range(7))),
+    "pumadyn32nm": RegressionTable("held out"),
+    "sml": RegressionTable("held out"),
+    "sml, new days": RegressionTable("held out", source="sml", group=(0, 1)),
+    "gas": RegressionTable("held out"),
+    "keggdirected": RegressionTable("held out"),
+    "keggdirected, new inputs": RegressionTable("held out", source="keggdirected", group=tuple(range(20))),
+    "protein": RegressionTable("held out"),
 }
 
 
@@ -147,21 +166,69 @@ class RegressionTask:
             X, new = pca.transform(X), pca.transform(new)
         return X, y, new, truth
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether the rows were measured, not drawn."""
+        return TABLES[self.table].draw is None
+
+    def leaks(self) -> dict[str, float]:
+        """What ties the test rows of a measured table to those learned from; see :func:`leaks_of`."""
+        return leaks_of(*_measured(self.table, self.fold))
+
+
+def leaks_of(X: Array, y: Array, test: NDArray[np.bool_]) -> dict[str, float]:
+    """How test rows (m,) of a table are tied to the others, by which a mean over them may be too good.
+
+    ``seen`` is the share of test rows whose columns all stand together in another row; ``neighbours`` the largest share
+    where one column, ``but``, may differ. ``runs`` says how much more often than in random order two rows in sequence
+    share a value of a column, ``of``, the one with most: 0 in random order, 1 where it is constant. ``order`` is the
+    correlation of the target with that of the row before.
+    """
+    rng = np.random.default_rng(SEED)
+    codes = [np.unique(column, return_inverse=True)[1] for column in X.T]
+    tags = np.stack([rng.integers(2**64, size=len(X), dtype=np.uint64)[code] for code in codes])
+    whole: NDArray[np.uint64] = tags.sum(axis=0)  # a row's fingerprint; less a tag, that of its other columns
+
+    def seen(keys: NDArray[np.uint64]) -> float:
+        return float(np.isin(keys[test], keys[~test]).mean())
+
+    but_one = [seen(whole - tag) for tag in tags]
+    alike = [float(np.mean((np.bincount(code) / len(X))[code])) for code in codes]
+    runs = [
+        (np.mean(code[1:] == code[:-1]) - by) / (1 - by) if by < 1 else 0.0
+        for code, by in zip(codes, alike, strict=True)
+    ]
+    but, of = int(np.argmax(but_one)), int(np.argmax(runs))
+    order = float(np.corrcoef(y[1:], y[:-1])[0, 1])
+    return {
+        "seen": seen(whole),
+        "neighbours": but_one[but],
+        "but": but,
+        "runs": float(runs[of]),
+        "of": of,
+        "order": order,
+    }
+
 
 @cache
 def _split(name: str, fold: int) -> tuple[Array, Array, Array, Array]:
     table = TABLES[name]
-    if table.groups_of:
-        data = load_tabular(table.groups_of)
-        numbers, group = np.unique(data.X[:, 0], return_inverse=True)
-        test = np.random.default_rng(SEED).permutation(len(numbers))[group] % FOLDS == fold
-        return data.X[~test, 1:], data.y[~test], data.X[test, 1:], data.y[test]
     if table.draw is None:
-        data = load_tabular(name)
-        test = data.test_masks[fold]
-        return data.X[~test], data.y[~test], data.X[test], data.y[test]
+        X, y, test = _measured(name, fold)
+        return X[~test], y[~test], X[test], y[test]
     X, y = table.draw(table.m + TEST_ROWS, np.random.default_rng([SEED, fold]))
     return X[: table.m], y[: table.m], X[table.m :], y[table.m :]
+
+
+def _measured(name: str, fold: int) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Rows and targets of a measured table, and which of them are tested on."""
+    table = TABLES[name]
+    data = load_tabular(table.source or name)
+    if not table.group:
+        return data.X, data.y, data.test_masks[fold]
+    found, group = np.unique(data.X[:, table.group], axis=0, return_inverse=True)
+    test = np.random.default_rng(SEED).permutation(len(found))[group.ravel()] % FOLDS == fold
+    return np.delete(data.X, table.group, axis=1) if table.names else data.X, data.y, test
 
 
 def _standard(rows: Array, new: Array) -> tuple[Any, Any]:

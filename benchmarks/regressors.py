@@ -196,7 +196,8 @@ def nystroem(settings: Settings, X: Array, y: Array) -> FittedRegressor:
     return fitted(make_pipeline(features, Ridge(settings["alpha"])).fit(X, y))
 
 
-OURS, OURS_TREES = "LSHRegressor", "LSHRegressor, base trees"
+OURS, OURS_TREES, OURS_AUTO = "LSHRegressor", "LSHRegressor, base trees", "LSHRegressor, base auto"
+OWN: Final = (OURS, OURS_TREES, OURS_AUTO)
 RADIAL, NETWORK = "RBFInterpolator", "MLP"
 BOOSTING: Final = ("LightGBM", "LightGBM, linear leaves", "XGBoost", "CatBoost")
 LEAVES: Final[Choices] = {"num_leaves": [31, 15, 63, 127], "min_child_samples": [20, 5], "colsample_bytree": [1.0, 0.7]}
@@ -240,4 +241,5 @@ SIDES: Final = {
     OURS: Rival(ours, {}),
     **{name: rival for name, rival in RIVALS.items() if find_spec(rival.module)},
     OURS_TREES: Rival(ours, {"base": ["trees"]}),
+    OURS_AUTO: Rival(ours, {"base": ["auto"]}),
 }

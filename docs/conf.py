@@ -20,7 +20,15 @@ from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
 from contest_tables import CONTESTS
-from kept_figures import measured, missed_bars, regression_contest, substitutions
+from kept_figures import (
+    grouped_contest,
+    held_out_contest,
+    measured,
+    missed_bars,
+    regression_contest,
+    substitutions,
+    tied_rows,
+)
 from memory_table import memory_table
 from mixture_table import mixture_families
 from paper_figures import exact_degrees, rademacher
@@ -128,6 +136,9 @@ TABLES = {
     "commands": command_pages,
     "deletion_table": partial(fault_table, "deletion_faults"),
     "fault_table": partial(fault_table, "mixture_faults"),
+    "fault_table": fault_table,
+    "grouped_contest": grouped_contest,
+    "held_out_contest": held_out_contest,
     "measured": measured,
     "memory_table": memory_table,
     "missed_bars": missed_bars,
@@ -138,6 +149,7 @@ TABLES = {
     "routed_times": routed_times,
     "router_table": router_table,
     "scaling_tables": scaling_tables,
+    "tied_rows": tied_rows,
     "verdict_table": verdict_table,
     **{name: contest.write for name, contest in CONTESTS.items()},
 }

@@ -9,7 +9,7 @@ from memory_table import figures
 from benchmarks.table import HEAD, lines
 from benchmarks.table.cells import Row, Rows
 from benchmarks.table.kept import kept
-from benchmarks.table.routed import OVER, regression
+from benchmarks.table.routed import OVER, grouped, held_out, regression, ties
 
 FIT, TRAINED = "n=20 d=3 m=100,000", "4 layers of 512, 4096 units, 3.2% active"
 PARITY = "parity of 4 among 12, m = 1,000"
@@ -32,6 +32,8 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "terrain over": ("terrain, 2-d", OVER, "{:.2f}"),
     "roll over": ("swiss roll in 50-d", OVER, "{:.2f}"),
     "cones over": ("cones", OVER, "{:.2f}"),
+    "kin40k over": ("kin40k", OVER, "{:.1f} times"),
+    "smooth 12 over": ("smooth, 12-d", OVER, "{:.1f} times"),
     "kin40k speed": ("kin40k", "rows a second over RBFInterpolator's", "{:.0f}"),
     "pol ours": ("pol", "LSHRegressor: RMSE", "{:.3f}"),
     "pol boosting": ("pol", "CatBoost: RMSE", "{:.3f}"),
@@ -71,6 +73,10 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "bike trees": ("bike", TREES_OVER, "{:.2f}"),
     "new patients": ("parkinsons, new patients", "LSHRegressor: RMSE", "{:.1f}"),
     "new patients boosted": ("parkinsons, new patients", "LightGBM: RMSE", "{:.1f}"),
+    "mixes auto": ("concrete, new mixes", "LSHRegressor, base auto: RMSE", "{:.2f}"),
+    "mixes alone": ("concrete, new mixes", "LSHRegressor: RMSE", "{:.2f}"),
+    "sml seen": ("sml", "LSHRegressor: RMSE", "{:.2f}"),
+    "sml new": ("sml, new days", "LSHRegressor: RMSE", "{:.2f}"),
     "kin40k fit": ("kin40k", "LSHRegressor: fit", "{:.0f} s"),
     "pol trees fit": ("pol", "LSHRegressor, base trees: fit", "{:.0f} s"),
     "few rows": ("all, 1%", "ours over the best peer, geometric mean", "{:.2f}"),
@@ -124,6 +130,22 @@ def measured(path: Path) -> None:
 def regression_contest(path: Path) -> None:
     """Write the table of LSHRegressor beside its rivals, to be included by ``lsh.rst``."""
     _write_table(path, [30, 30, 14, 26], [HEAD, *regression(kept())])
+
+
+def held_out_contest(path: Path) -> None:
+    """Write the table of LSHRegressor on tables that no choice was made with, to be included by ``lsh.rst``."""
+    _write_table(path, [30, 30, 14, 26], [HEAD, *held_out(kept())])
+
+
+def grouped_contest(path: Path) -> None:
+    """Write the table of LSHRegressor where whole groups are left out, to be included by ``lsh.rst``."""
+    _write_table(path, [30, 30, 14, 26], [HEAD, *grouped(kept())])
+
+
+def tied_rows(path: Path) -> None:
+    """Write the table of what ties test rows to those learned from, to be included by ``lsh.rst``."""
+    head = ("table", "inputs seen", "but for a column", "runs; order")
+    _write_table(path, [34, 20, 24, 22], [head, *ties(kept())])
 
 
 def missed_bars(path: Path) -> None:

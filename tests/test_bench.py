@@ -9,14 +9,18 @@ from functools import partial
 from pathlib import Path
 
 import commands
+import numpy as np
 import pytest
+from scipy.stats import pearsonr
 
-from benchmarks import landscapes, planted
+from benchmarks import landscapes, planted, regression_tasks
 from benchmarks.__main__ import main
 from benchmarks.figures import Figure
 from benchmarks.registry import BENCHMARKS, Benchmark
+from benchmarks.regression_tasks import TABLES, leaks_of
 from benchmarks.table import lines, newest
 from benchmarks.table.kept import kept
+from sparsact_papers.data import TabularData
 from sparsact_papers.provenance import commit
 
 ROOT = Path(__file__).parents[1]
@@ -63,6 +67,39 @@ def test_landscapes_are_compared_with_one_peer_over_all_draws():
     (ratio,) = (figure for figure in landscapes.figures(rows) if "best of all draws" in figure.quantity)
     assert ratio.quantity == f"over {steady}, best of all draws, error of the log 0.000"
     assert [ratio.value, *ratio.samples] == pytest.approx([1.25] * (1 + len(lucky)))
+
+
+def test_ties_of_test_rows_are_counted_as_by_hand():
+    """Columns of few values in random order, and one of names that come in runs."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.integers(0, 3, (90, 4)), np.repeat(np.arange(9), 10)]).astype(float)
+    y, test = rng.normal(size=90), rng.random(90) < 0.3
+    found = leaks_of(X, y, test)
+    differing = np.array([[(new != row).sum() for row in X[~test]] for new in X[test]])
+    assert found["seen"] == (differing == 0).any(axis=1).mean()
+    without = [
+        np.mean([(np.delete(X[~test], j, 1) == np.delete(new, j)).all(axis=1).any() for new in X[test]])
+        for j in range(5)
+    ]
+    assert (found["neighbours"], found["but"]) == (max(without), int(np.argmax(without)))
+    assert found["of"] == 4
+    assert found["runs"] == pytest.approx((81 / 89 - 1 / 9) / (1 - 1 / 9))
+    assert found["order"] == pytest.approx(pearsonr(y[1:], y[:-1]).statistic)
+
+
+@pytest.mark.parametrize("name", [name for name, table in TABLES.items() if table.group])
+def test_whole_groups_are_left_out(name, monkeypatch):
+    """Each group is tested on in one fold, and never in part; columns of names are not learned from."""
+    X = np.random.default_rng(0).integers(0, 2, (211, 21)).astype(float)
+    masks = np.zeros((10, len(X)), dtype=bool)
+    monkeypatch.setattr(regression_tasks, "load_tabular", lambda _: TabularData(X, X[:, 0], masks, "", ""))
+    table = TABLES[name]
+    found = [regression_tasks._measured(name, fold) for fold in range(10)]
+    assert np.sum([test for *_, test in found], axis=0).tolist() == [1] * len(X)
+    assert all(rows.shape == (len(X), 21 - len(table.group) * table.names) for rows, *_ in found)
+    for *_, test in found:
+        inside, outside = ({tuple(row[list(table.group)]) for row in X[some]} for some in (test, ~test))
+        assert not inside & outside
 
 
 def test_rows_name_the_commit():

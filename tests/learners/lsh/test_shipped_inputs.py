@@ -14,7 +14,7 @@ from hashed_rows import model, rows
 
 from sparsact.learners.lsh import trees
 from sparsact.learners.lsh.categories import codes_of
-from sparsact.learners.lsh.trees import TreeEnsemble, TreeNodes
+from sparsact.learners.lsh.tree_ensemble import TreeEnsemble, TreeNodes
 
 X, Y = rows(m=250)
 QUERIES = rows(m=300, seed=3)[0]
@@ -30,7 +30,7 @@ def fitted(base="linear", n_targets=1, gaps=0.0, categories=None):
     table, y = {None: (with_gaps(X, gaps), Y), "numbers": numbered(400, 0), "texts": lettered(400, 0)}[categories]
     targets = np.column_stack([y, np.sign(y), y**2])[:, :n_targets] if n_targets > 1 else y
     options = {"categorical_features": [1, 3]} if categories == "numbers" else {}
-    with patch.multiple(trees, MOST_ROUNDS=20, SKLEARN_CHOICES=trees.SKLEARN_CHOICES[:1]):
+    with patch.multiple(trees, MOST_ROUNDS=20, FOREST=3, SKLEARN_CHOICES=trees.SKLEARN_CHOICES[:1]):
         return model(base=base, **options).fit(table, targets)
 
 

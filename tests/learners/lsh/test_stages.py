@@ -18,7 +18,7 @@ from sparsact.learners.lsh.layout import Layout, grid_hashes
 from sparsact.learners.lsh.leave_one_out import LeftOut
 from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.learners.lsh.prediction_limits import Policy
-from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.learners.lsh.tree_ensemble import TreeEnsemble
 from sparsact.learners.lsh.tuning import LSHConfig
 from sparsact.statistics.statistic import Batch
 
@@ -40,7 +40,7 @@ def staged(**parameters):
 
 @pytest.fixture(autouse=True, scope="module")
 def short_boosting():
-    with patch.multiple(trees, MOST_ROUNDS=12, SKLEARN_CHOICES=trees.SKLEARN_CHOICES[:1]):
+    with patch.multiple(trees, MOST_ROUNDS=12, FOREST=12, SKLEARN_CHOICES=trees.SKLEARN_CHOICES[:1]):
         yield
 
 
@@ -167,6 +167,17 @@ def test_further_stages_are_added_where_they_help_and_only_there():
     assert models[0].n_stages_ > 1
     errors = [np.sqrt(np.mean((each.predict(rows[1500:]) - products[1500:]) ** 2)) for each in models]
     assert errors[0] < 0.93 * errors[1]
+
+
+@pytest.mark.parametrize(
+    ("base", "target"), [("linear", np.sin(3 * X[:, 0] + X[:, 1])), ("trees", np.sign(X[:, 0] - 0.3))]
+)
+def test_an_automatic_base_is_the_one_of_less_error_on_rows_left_out(base, target):
+    """A ridge needs no trees and a jump does; the model is that of the base asked for by name."""
+    with patch.multiple(trees, MOST_ROUNDS=60):
+        found, named = (staged(base=each, n_stages=1, columns="all").fit(X, target) for each in ("auto", base))
+    assert found.base_ == base
+    np.testing.assert_array_equal(found.predict(NEW), named.predict(NEW))
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])

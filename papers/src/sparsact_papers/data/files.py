@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.landscapes import data_file, data_folder
 
-TABLES: Final = ("kin40k", "elevators", "pol", "airfoil", "parkinsons", "bike")
+TABLES: Final = (
+    *("kin40k", "elevators", "pol", "airfoil", "parkinsons", "bike"),
+    *("protein", "pumadyn32nm", "sml", "gas", "keggdirected", "concrete"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +37,7 @@ class TabularData:
 
 
 def load_tabular(name: str, folder: str | Path | None = None) -> TabularData:
-    """One of six tables of measurements and simulations: ``"kin40k"``, ``"elevators"``, ``"pol"``, ``"airfoil"`` ...
+    """One of twelve tables of measurements and simulations: ``"kin40k"``, ``"elevators"``, ``"pol"``, ``"protein"`` ...
 
     Parameters
     ----------

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.gp.kernel import Array, Codes
-from sparsact.learners.lsh.trees import TreeEnsemble, sklearn
+from sparsact.learners.lsh.tree_ensemble import TreeEnsemble
+from sparsact.learners.lsh.trees import sklearn
 
 MOST_ROUNDS: Final = 1_500
 LEAST_ROWS: Final = 2  # of a leaf: tables of options have little noise

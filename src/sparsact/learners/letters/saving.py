@@ -24,7 +24,7 @@ from sparsact.learners.letters.ensemble import (
 from sparsact.learners.letters.kernel import LetterKernel, prior
 from sparsact.learners.letters.perceptrons import UNITS, Perceptrons, inputs
 from sparsact.learners.letters.process import system_of
-from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.learners.lsh.tree_ensemble import TreeEnsemble
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays
 

@@ -17,7 +17,7 @@ from sparsact.learners.lsh.layout import Array, read_hashes
 from sparsact.learners.lsh.onnx_graph import onnx_model
 from sparsact.learners.lsh.predict import CompiledPredictor
 from sparsact.learners.lsh.prediction_limits import Ends
-from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.learners.lsh.tree_ensemble import TreeEnsemble
 from sparsact.saving import ModelFileError, modelfile, schema
 from sparsact.saving.c_file import write_program
 from sparsact.saving.schema import ArrayField, Arrays, State

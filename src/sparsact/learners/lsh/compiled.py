@@ -15,7 +15,7 @@ from sparsact.kernels.bucket_values import SOLVED, Combination, Unsolved, packed
 from sparsact.kernels.hashing import Hashes, project, spread
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.prediction_limits import Ends
-from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.learners.lsh.tree_ensemble import TreeEnsemble
 
 Kernel = Callable[[Array, Array, Array, int], None]  # fills values (m, targets) and weights behind them (m,)
 Precision = Literal["float32", "float64"]

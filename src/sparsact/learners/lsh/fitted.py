@@ -85,6 +85,11 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         return 1 + len(self._fixed.stages)
 
     @property
+    def base_(self) -> str:
+        """What is taken off the targets first: "trees", "linear", or "constant", where no slope is left."""
+        return "trees" if self._fixed.trees is not None else "linear" if self.table_.layout.trend.any() else "constant"
+
+    @property
     def columns_(self) -> NDArray[np.int64]:
         """Columns that the tables see, in ascending order."""
         kept, sources = self._fixed.columns, self._inputs.sources

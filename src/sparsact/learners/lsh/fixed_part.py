@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.learners.lsh.compiled import CompiledTable, Slots
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.learners.lsh.tree_ensemble import TreeEnsemble
 from sparsact.learners.lsh.updates import Keys, RowNames, row_keys
 from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,7 +16,7 @@ from sparsact.learners.lsh.fixed_part import FixedPart, FixedStage, LearnedRows
 from sparsact.learners.lsh.layout import Array, PrincipalMoments, linear_trend
 from sparsact.learners.lsh.leave_one_out import LeftOut
 from sparsact.learners.lsh.trees import learn_trees
-from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Rows, TunedLayout
+from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Rows, TunedLayout, is_surely_less
 from sparsact.learners.lsh.updates import row_keys
 from sparsact.statistics.centred import about_mean
 from sparsact.statistics.column_scales import SMALLEST, exponents_of, standard_units
@@ -104,6 +105,15 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     the rows nor on whether one of weight 2 stands there twice.
     """
     rows = in_order(*without_outliers(*distinct(X, Y, weights)))
+    if wish.base is not None:
+        return _on_base(rows, wish, rng)[0]
+    both = (_on_base(rows, replace(wish, base=base), deepcopy(rng)) for base in ("linear", "trees"))
+    (plain, before), (trees, after) = both
+    return trees if is_surely_less(after(), before()) else plain
+
+
+def _on_base(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> tuple[ModelChoice, Callable[[], Array]]:
+    """A model on the base that is wished for, and a call for its squared errors (m,) at rows left out."""
     X, Y, weights = rows
     seed = int(rng.integers(2**31))
     trees, out_of_fold = learn_trees(X, Y, weights, seed) if wish.base == "trees" else (None, np.zeros_like(Y))
@@ -130,7 +140,13 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     layout = replace(last.layout, level=level + moved @ trend, trend=trend)
     tuned = replace(last, layout=layout, trials=trials, column_shares=shares)
     learned = LearnedRows(row_keys(X, Y), values) if fixed.adds else None
-    return ModelChoice(replace(fixed, learned=learned), tuned, near_duplicates(X, weights))
+
+    def losses() -> Array:
+        inside = seen[sample], residual[sample], weights[sample]
+        left = (inside[1] - _learned(last, inside, wish.min_count)[1]) / np.maximum(np.abs(Y).max(axis=0), SMALLEST)
+        return np.asarray((left**2).mean(axis=1) * inside[2])
+
+    return ModelChoice(replace(fixed, learned=learned), tuned, near_duplicates(X, weights)), losses
 
 
 def _in_deviations(residual: Array, Y: Array, weights: Array) -> float:

@@ -11,7 +11,7 @@ from sparsact.kernels.hashing import FARTHEST, FIRST, SECOND, STEP
 from sparsact.learners.lsh.compiled import CompiledModel, CompiledTable, Directory
 from sparsact.learners.lsh.inputs import InputRules
 from sparsact.learners.lsh.prediction_limits import Ends
-from sparsact.learners.lsh.trees import TreeEnsemble
+from sparsact.learners.lsh.tree_ensemble import TreeEnsemble
 from sparsact.saving.onnx_file import ELEMENTS, OnnxGraph
 
 OPSET: Final = 18  # the first with BitwiseXor

@@ -77,9 +77,10 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         Stages of tables, each learned from what those before leave at rows left out, in directions of its own.
         ``"auto"`` stops, at 4 at most, when a further one takes less than 2 % off the error on rows held out; of other
         families than ``"pca_grid"`` there is one.
-    base : {"linear", "constant", "trees"}, default="linear"
+    base : {"linear", "constant", "trees", "auto"}, default="linear"
         What is taken off the targets first: a linear trend, the mean, or boosted trees and the trend of what they leave
         out of fold. LightGBM and CatBoost learn the trees, whichever errs less, or scikit-learn where neither is there.
+        ``"auto"``: trees where the error on rows left out is surely less with them, else the trend.
     columns : {"auto", "all"}, default="auto"
         Columns that the tables see: ``"auto"`` drops those that trees make least use of, if less error remains.
     extrapolate : {"clip", "linear", "nan"}, default="clip"
@@ -94,7 +95,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         Columns that the tables see.
     near_duplicates_ : tuple of (int, int)
         Pairs of columns that correlate by more than 0.999.
-    bucket_width_, n_hashes_, alpha_, directions_ : float, int, float, str
+    bucket_width_, n_hashes_, alpha_, directions_, base_ : float, int, float, str, str
         What was chosen.
     trials_ : tuple of Trial
         What was tried, with the error on rows left out, in standard deviations of the target: errors against costs.
@@ -142,7 +143,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         "n_tables": [COUNT, AUTO],
         "degree": [whole(0, 2), AUTO],
         "n_stages": [COUNT, AUTO],
-        "base": [one_of("linear", "constant", "trees")],
+        "base": [one_of("linear", "constant", "trees"), AUTO],
         "columns": [one_of("auto", "all")],
     }
 

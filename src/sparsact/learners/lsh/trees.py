@@ -1,32 +1,33 @@
-"""Boosted trees beneath the tables: of LightGBM, CatBoost or scikit-learn, kept and evaluated as plain arrays."""
+"""Trees beneath the tables: boosted ones of LightGBM, CatBoost or scikit-learn, and a forest where it helps."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
-from sparsact.kernels.tree_values import add_tree_values
 from sparsact.learners.lsh.layout import Array
-from sparsact.saving.schema import ArrayField, Arrays, read_arrays
+from sparsact.learners.lsh.tree_ensemble import TreeEnsemble, TreeNodes
 from sparsact.statistics.centred import about_mean
-from sparsact.statistics.column_scales import standard_units
+from sparsact.statistics.column_scales import SMALLEST, standard_units
 from sparsact.statistics.folds import out_of_fold
 
 RATE, MOST_ROUNDS, PATIENCE = 0.05, 3000, 60
 N_FOLDS: Final = 5
 MIN_ROWS: Final = 4 * N_FOLDS
+FOREST, MOST_LEAVES = 100, 1 << 20  # trees, and leaves of all of them
+FOREST_GAIN: Final = 0.02  # of the error out of fold, for which a forest is worth its bytes
 LIGHTGBM_CHOICES: Final[tuple[dict[str, Any], ...]] = (
-    {"num_leaves": 31},
+    {"num_leaves": 7, "min_data_in_leaf": 3, "feature_fraction": 0.7},
     {"num_leaves": 127},
     {"num_leaves": 15, "min_data_in_leaf": 5, "feature_fraction": 0.7},
     {"num_leaves": 63, "feature_fraction": 0.6, "bagging_fraction": 0.7, "bagging_freq": 1, "lambda_l2": 1.0},
@@ -36,109 +37,8 @@ SKLEARN_CHOICES: Final[tuple[dict[str, Any], ...]] = (
     {"max_leaf_nodes": 127},
     {"max_leaf_nodes": 15, "min_samples_leaf": 5, "max_features": 0.7},
 )
+NODE: Final = ("is_leaf", "feature_idx", "num_threshold", "left", "right", "value")  # as scikit-learn names its fields
 CATBOOST_CHOICES: Final[tuple[dict[str, Any], ...]] = ({"depth": 6}, {"depth": 8})
-_ARRAYS: Final = {
-    "columns": ArrayField("n", np.int32, nonnegative=True),
-    "thresholds": ArrayField("n", finite=True),
-    "left": ArrayField("n", np.int32),
-    "right": ArrayField("n", np.int32),
-    "leaves": ArrayField("l", finite=True),
-    "roots": ArrayField("t", np.int32),
-    "targets": ArrayField("t", np.int32, nonnegative=True),
-    "base": ArrayField("T", finite=True),
-}
-
-
-class TreeNodes(NamedTuple):
-    """One tree, numbered by itself: node 0 is the root; a child below 0 is ``-1 - leaf``."""
-
-    columns: NDArray[Any]
-    thresholds: NDArray[Any]
-    left: NDArray[Any]
-    right: NDArray[Any]
-    leaves: NDArray[Any]
-
-
-@dataclass(frozen=True)
-class TreeEnsemble:
-    """A sum of regression trees, for each target, in arrays.
-
-    Attributes
-    ----------
-    columns, thresholds, left, right : (n,)
-        A row goes to the left child of node i where ``x[columns[i]] <= thresholds[i]``. Children come after their
-        node; below 0, a child is ``-1 - leaf``.
-    leaves : (l,)
-        Values of the leaves, in the units of y.
-    roots, targets : (n_trees,)
-        First node of each tree, or ``-1 - leaf``, and the target that it adds to.
-    base : (n_targets,)
-        What the trees are added to.
-    """
-
-    columns: NDArray[np.int32]
-    thresholds: Array
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    leaves: Array
-    roots: NDArray[np.int32]
-    targets: NDArray[np.int32]
-    base: Array
-
-    def values(self, X: Array, n_threads: int = 1) -> Array:
-        """Values (m, targets) at rows (m, d)."""
-        values = np.tile(self.base, (len(X), 1))
-        nodes = (self.columns, self.thresholds, self.left, self.right, self.leaves, self.roots, self.targets)
-        add_tree_values(X, *nodes, values, n_threads=n_threads)
-        return values
-
-    def leaf_targets(self) -> NDArray[np.int32]:
-        """The target (l,) that each leaf adds to."""
-        found = np.zeros(len(self.leaves), dtype=np.int32)
-        places, targets = self.roots, self.targets
-        while len(places):
-            found[-1 - places[places < 0]] = targets[places < 0]
-            inner, targets = places[places >= 0], np.tile(targets[places >= 0], 2)
-            places = np.concatenate([self.left[inner], self.right[inner]])
-        return found
-
-    def arrays(self) -> Arrays:
-        """Every part as an array, for files."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays, n_columns: int, n_targets: int) -> TreeEnsemble:
-        """The ensemble that :meth:`arrays` took apart; a ValueError if a path leads out of it or never ends."""
-        read = read_arrays(_ARRAYS, arrays, T=n_targets)
-        n, leaves = len(read["columns"]), len(read["leaves"])
-        children = np.concatenate([read["left"], read["right"]])
-        inside = ((children < n) & (children >= -leaves)).all()
-        inside &= ((read["roots"] < n) & (read["roots"] >= -leaves)).all()
-        onward = ((children < 0) | (children > np.tile(np.arange(n), 2))).all()
-        known = (read["columns"] < n_columns).all() and (read["targets"] < n_targets).all()
-        if not (inside and onward and known):
-            raise ValueError("the nodes of the trees do not fit together")
-        return cls(**read)
-
-    @classmethod
-    def joined(cls, by_target: Sequence[tuple[float, Iterable[TreeNodes]]]) -> TreeEnsemble:
-        """The base value and trees of each target as one ensemble."""
-        nodes: list[list[NDArray[Any]]] = [[] for _ in TreeNodes._fields]
-        roots, targets, n_nodes, n_leaves = [], [], 0, 0
-        for target, (_, trees) in enumerate(by_target):
-            for tree in trees:
-                shifted = (np.where(c < 0, c - n_leaves, c + n_nodes) for c in (tree.left, tree.right))
-                for part, values in zip(nodes, (tree.columns, tree.thresholds, *shifted, tree.leaves), strict=True):
-                    part.append(values)
-                roots.append(n_nodes if len(tree.columns) else -1 - n_leaves)
-                targets.append(target)
-                n_nodes, n_leaves = n_nodes + len(tree.columns), n_leaves + len(tree.leaves)
-        types = (np.int32, np.float64, np.int32, np.int32, np.float64)
-        arrays = (np.concatenate([np.zeros(0), *part]).astype(dtype) for part, dtype in zip(nodes, types, strict=True))
-        base = np.array([base for base, _ in by_target], dtype=np.float64)
-        columns, thresholds, left, right, leaves = arrays
-        ends = np.array(roots, dtype=np.int32), np.array(targets, dtype=np.int32)
-        return cls(columns, thresholds, left, right, leaves, *ends, base)
 
 
 @dataclass(frozen=True)
@@ -152,15 +52,16 @@ class Boosted:
 
 
 Rows = tuple[Array, Array, Array]
+Trees = tuple[float, tuple[TreeNodes, ...]]  # after the value that they are added to
 Booster = Callable[[dict[str, Any], int, Rows, Rows | None, int], Boosted]
 Choice = tuple[Booster, dict[str, Any]]
 
 
 def learn_trees(X: Array, Y: Array, weights: Array, seed: int) -> tuple[TreeEnsemble, Array]:
-    """Boosted trees of rows (m, d) in no particular order, and their values (m, targets) out of fold.
+    """Trees of rows (m, d) in no particular order, and their values (m, targets) out of fold.
 
-    Of a few sets of parameters, that of least error on the first fold, where rounds stop once it no longer falls; the
-    values of the other folds come from as many rounds on all rows but theirs.
+    Boosted, of a few sets of parameters by that of least error on the first fold, where rounds stop once it no longer
+    falls; the values of the other folds come from as many rounds on all rows but theirs. A forest where it helps.
     """
     choices = _choices()
     values = np.empty(Y.shape)
@@ -176,19 +77,19 @@ def learn_trees(X: Array, Y: Array, weights: Array, seed: int) -> tuple[TreeEnse
             fitted.append((level, ()))
             continue
         # Libraries hold targets in float32, where those far from 0, or as small as its least numbers, are all alike.
-        model, found = _out_of_fold(choices, (Z, Y[:, target] / unit, weights), seed)
+        (base, grown), found = _out_of_fold(choices, (Z, Y[:, target] / unit, weights), seed)
         values[:, target] = level + unit * found
         trees = tuple(
             tree._replace(
                 thresholds=centre[tree.columns] + tree.thresholds / units[tree.columns], leaves=unit * tree.leaves
             )
-            for tree in model.trees
+            for tree in grown
         )
-        fitted.append((level + unit * model.base, trees))
+        fitted.append((level + unit * base, trees))
     return TreeEnsemble.joined(fitted), values
 
 
-def _out_of_fold(choices: Sequence[Choice], rows: Rows, seed: int) -> tuple[Boosted, Array]:
+def _out_of_fold(choices: Sequence[Choice], rows: Rows, seed: int) -> tuple[Trees, Array]:
     X, y, weights = rows
     folds = np.arange(len(X)) * N_FOLDS // len(X)  # blocks: a row that comes or goes moves few others
 
@@ -207,8 +108,32 @@ def _out_of_fold(choices: Sequence[Choice], rows: Rows, seed: int) -> tuple[Boos
         model = booster(parameters, best.n_rounds, some(~held), None, seed) if fold else best
         return model.predict(X[held])
 
-    values = out_of_fold(folds, predicted)
-    return booster(parameters, best.n_rounds, rows, None, seed), values
+    values, model = out_of_fold(folds, predicted), booster(parameters, best.n_rounds, rows, None, seed)
+    return with_forest((model.base, model.trees), values, rows, folds, seed)
+
+
+def with_forest(boosted: Trees, values: Array, rows: Rows, folds: NDArray[np.int64], seed: int) -> tuple[Trees, Array]:
+    """Trees and their values (m,) out of fold, with a forest where that takes ``FOREST_GAIN`` off their error.
+
+    The forest's share, from 0 to 1, is that of least squared error out of fold.
+    """
+    X, y, weights = rows
+    grown = out_of_fold(folds, lambda _, held: _forest(X[~held], y[~held], weights[~held], seed).predict(X[held]))
+    gap, left = grown - values, y - values
+    share = float(np.clip(weights @ (gap * left) / max(float(weights @ gap**2), SMALLEST), 0, 1))
+    if not weights @ (left - share * gap) ** 2 < (1 - FOREST_GAIN) ** 2 * (weights @ left**2):
+        return boosted, values
+    own = [tree._replace(leaves=(1 - share) * tree.leaves) for tree in boosted[1]]
+    for tree in (each.tree_ for each in _forest(*rows, seed).estimators_):
+        children, leaves = (tree.children_left, tree.children_right), share / FOREST * tree.value[:, 0, 0]
+        own.append(TreeNodes.of(tree.children_left < 0, tree.feature, tree.threshold, *children, leaves))
+    return ((1 - share) * boosted[0], tuple(own)), values + share * gap
+
+
+def _forest(X: Array, y: Array, weights: Array, seed: int) -> Any:
+    least = 1 + FOREST * len(X) // MOST_LEAVES
+    forest = ExtraTreesRegressor(FOREST, min_samples_leaf=least, n_jobs=1, random_state=seed % 2**31)
+    return forest.fit(X, y, weights)
 
 
 def _choices() -> Sequence[Choice]:
@@ -224,15 +149,9 @@ def lightgbm(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Ro
     lgb: Any = import_module("lightgbm")
     X, y, weights = rows
     options = {
-        "objective": "l2",
-        "learning_rate": RATE,
-        "use_missing": False,
-        "num_threads": 1,
-        "deterministic": True,
-        "force_col_wise": True,
-        "seed": seed % 2**31,
-        "verbosity": -1,
-    }
+        "objective": "l2", "learning_rate": RATE, "use_missing": False, "num_threads": 1, "verbosity": -1,
+        "deterministic": True, "force_col_wise": True, "seed": seed % 2**31,
+    }  # fmt: skip
     data = lgb.Dataset(X, y, weight=weights, params={"verbosity": -1}, free_raw_data=False)
     sets, stop = [], []
     if held_out is not None:
@@ -260,14 +179,8 @@ def catboost(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Ro
     """CatBoost's symmetric trees fitted to rows; rows held out, if any, choose the number of rounds."""
     cb: Any = import_module("catboost")
     X, y, weights = rows
-    options = {
-        "learning_rate": RATE,
-        "thread_count": 1,
-        "random_seed": seed % 2**31,
-        "verbose": 0,
-        "allow_writing_files": False,
-    }
-    model, stop = cb.CatBoostRegressor(iterations=n_rounds, **options, **parameters), {}
+    options = {"learning_rate": RATE, "thread_count": 1, "random_seed": seed % 2**31, "verbose": 0}
+    model, stop = cb.CatBoostRegressor(iterations=n_rounds, allow_writing_files=False, **options, **parameters), {}
     if held_out is not None:
         stop = {"eval_set": cb.Pool(*held_out[:2], weight=held_out[2]), "early_stopping_rounds": PATIENCE}
     model.fit(X, y, sample_weight=weights, **stop)
@@ -314,7 +227,8 @@ def _fitted_further(model: HistGradientBoostingRegressor, rows: Rows, n_rounds: 
     """
     X, y, weights = rows
     model.set_params(max_iter=n_rounds).fit(X, y, None if (weights == 1).all() else weights)
-    return [_sklearn_tree(each[0].nodes) for each in model._predictors[n_known:]]
+    nodes = (each[0].nodes for each in model._predictors[n_known:])
+    return [TreeNodes.of(*(each[name] for name in NODE)) for each in nodes]
 
 
 def _best(model: HistGradientBoostingRegressor, rows: Rows, held_out: Rows, most: int) -> list[TreeNodes]:
@@ -331,12 +245,3 @@ def _best(model: HistGradientBoostingRegressor, rows: Rows, held_out: Rows, most
         errors += (weights @ (sums - y[:, None]) ** 2).tolist()
         trees += added
     return trees[: 1 + int(np.argmin(errors))]
-
-
-def _sklearn_tree(nodes: NDArray[Any]) -> TreeNodes:
-    """A tree of scikit-learn's nodes, leaves among them."""
-    leaf = nodes["is_leaf"].astype(bool)
-    place = np.where(leaf, -np.cumsum(leaf), np.cumsum(~leaf) - 1)
-    inner = nodes[~leaf]
-    left, right = place[inner["left"].astype(np.int64)], place[inner["right"].astype(np.int64)]
-    return TreeNodes(inner["feature_idx"].astype(np.int64), inner["num_threshold"], left, right, nodes["value"][leaf])

@@ -61,7 +61,7 @@ class LSHConfig:
     min_count: int
     n_tables: int | None = None
     n_stages: int | None = 1
-    base: str = "linear"
+    base: str | None = "linear"
     columns: str = "all"
     few_rows: ClassVar[int] = FEW_ROWS
     rows_for_stages: ClassVar[int] = ROWS_FOR_STAGES
@@ -174,10 +174,7 @@ class LayoutSearch:
         before, after = found
         if before is None or after is None or not (np.isfinite(before).all() and np.isfinite(after).all()):
             return min(first, second, key=lambda found: found[0][0])
-        gain = before - after
-        spread = float(gain.std()) / np.sqrt(max(len(gain) - 1, 1))
-        sure = float(gain.mean()) > max(SURE * spread, SAME * float(before.mean()))
-        return second if sure else first
+        return second if is_surely_less(after, before) else first
 
     def _more_tables(self, candidate: Candidate, found: tuple[float, float, float]) -> None:
         """Double the tables while that is worth their time; with few rows take the most tables."""
@@ -330,6 +327,13 @@ class LayoutSearch:
                 f"coordinates, beyond {MAX_SUMS:,}; lower `degree` or `n_hashes`."
             )
         return layout
+
+
+def is_surely_less(after: Array, before: Array) -> bool:
+    """Whether losses (m,) are less by more than ``SURE`` standard errors of the paired difference, and by rounding."""
+    gain = before - after
+    spread = float(gain.std()) / np.sqrt(max(len(gain) - 1, 1))
+    return bool(gain.mean() > max(SURE * spread, SAME * float(before.mean())))
 
 
 def _beside(penalties: tuple[float, ...], alpha: float) -> tuple[float, ...]:
