@@ -136,7 +136,6 @@ TABLES = {
     "commands": command_pages,
     "deletion_table": partial(fault_table, "deletion_faults"),
     "fault_table": partial(fault_table, "mixture_faults"),
-    "fault_table": fault_table,
     "grouped_contest": grouped_contest,
     "held_out_contest": held_out_contest,
     "measured": measured,
