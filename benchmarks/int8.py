@@ -37,7 +37,7 @@ from scipy.stats import norm
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.figures import Figure
+from benchmarks.figures import CallSeconds, Figure
 from benchmarks.harness import interleaved, seconds_of_reading
 from benchmarks.program import option, program
 from benchmarks.runtimes import in_others
@@ -107,7 +107,7 @@ def blocks(density: float, sizes: tuple[int, int, int], repeats: int) -> list[Fi
 
 
 def _compared(
-    work: str, ours: str, times: dict[str, list[float]], scale: float, share: float, goals: dict[str, float]
+    work: str, ours: str, times: dict[str, CallSeconds], scale: float, share: float, goals: dict[str, float]
 ) -> list[Figure]:
     """Times of each side, ratios to our sparse one, and the time of reading ``share`` of all bytes."""
     reading = times.pop("reading")

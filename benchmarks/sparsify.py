@@ -210,7 +210,7 @@ def figures_of(part: str, repeats: int, quick: bool) -> list[Figure]:
     if part == "overhead":
         d, s, blocks = QUICK[0] if quick else SIZES[1]
         told = f"{blocks} x {d}-{s} float32"
-        return overhead(repeats) + first_and_later(told, "sparsify", repeats // 3, sparsifying, d, s, blocks)
+        return overhead(repeats) + first_and_later(told, "sparsify", 3, sparsifying, d, s, blocks)
     if part == "rows":
         return several_rows(*(QUICK[0] if quick else SIZES[2]), repeats)
     if part == "compiled":
