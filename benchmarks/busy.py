@@ -42,6 +42,9 @@ FITS: Final = {
         "sa.SparselyActivatedRegressor(n_units=8, random_state=0).fit(X[:1000], y[:1000])"
     ),
 }
+NAMES: Final = [
+    f"{side}, two busy neighbours{which}" for side in ("default", "one thread") for which in (", first fit", "")
+]
 
 
 @contextmanager
@@ -71,13 +74,8 @@ def main(arguments: Namespace) -> list[Figure]:
     with neighbours(2):
         for work, fit in list(FITS.items())[: 1 if arguments.quick else None]:
             rounds = [seconds(fit, {}) + seconds(fit, ONE_THREAD) for _ in range(arguments.repeats)]
-            first, default, alone, single = zip(*rounds, strict=True)
-            ratios = [a / b for a, b in zip(default, single, strict=True)]
-            figures += [
-                Figure.of(work, "default, two busy neighbours, first fit", first, "s"),
-                Figure.of(work, "default, two busy neighbours", default, "s"),
-                Figure.of(work, "one thread, two busy neighbours, first fit", alone, "s"),
-                Figure.of(work, "one thread, two busy neighbours", single, "s"),
-                Figure.of(work, "default over one thread", ratios, "x", most=2),
-            ]
+            times = zip(NAMES, zip(*rounds, strict=True), strict=True)
+            figures += [Figure.of(work, name, its, "s") for name, its in times]
+            ratios = [default / single for _, default, _, single in rounds]
+            figures.append(Figure.of(work, "default over one thread", ratios, "x", most=2))
     return figures

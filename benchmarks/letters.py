@@ -167,10 +167,8 @@ def lightgbm(X: Any, y: Array, new: Any, seed: int) -> Array:
     found = []
     for leaves, least in ((15, 5), (63, 20)):
         of_letters: dict[str, Any] = {"cat_smooth": 1.0, "min_data_per_group": 5, "min_child_samples": least}
-        of_run: dict[str, Any] = {"n_jobs": 1, "random_state": seed, "verbose": -1}
-        model = boosting.LGBMRegressor(
-            n_estimators=2_000, learning_rate=0.05, num_leaves=leaves, **of_letters, **of_run
-        )
+        of_run: dict[str, Any] = {"n_jobs": 1, "random_state": seed, "verbose": -1, "n_estimators": 2_000}
+        model = boosting.LGBMRegressor(learning_rate=0.05, num_leaves=leaves, **of_letters, **of_run)
         stop, columns = boosting.early_stopping(50, verbose=False), list(range(one.shape[1]))
         model.fit(one[kept], y[kept], eval_set=[(one[held], y[held])], categorical_feature=columns, callbacks=[stop])
         found.append((np.mean((model.predict(one[held]) - y[held]) ** 2), model))

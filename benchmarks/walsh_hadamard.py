@@ -2,17 +2,17 @@
 
 Goal, float32 and float64: at n = 20...24 the time of 2.3 copies (``np.copyto`` of the table to another) at most, since
 the roofline there is two passes over memory, each with the traffic of a copy, and 1.5 times as fast as fht-cpu 1.0.1;
-1.8 times at n = 14...19. Unit: milliseconds, medians of repeats taken in turns; both transforms unnormalised, in place,
-on the same NumPy array, restored untimed before each call. At n = 20 also the function that users call, which makes an
-array of its own: first in a process, and later. ``SPARSACT_ISA=avx2`` measures the kernels of other processors.
+1.8 times at n = 14...19. Unit: milliseconds of the thread's work, medians of repeats in turns; both unnormalised, in
+place, on one NumPy array, restored untimed. At n = 20 also the function that users call, which makes an array of its
+own: first in a process, and later. With ``SPARSACT_ISA=avx2`` the kernels of other processors, and rows of that name.
 """
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
-from statistics import median
 from typing import Any, Final
 
 import fht_cpu
@@ -22,17 +22,24 @@ from benchmarks.figures import Figure
 from benchmarks.harness import first_and_later, interleaved
 from benchmarks.program import option, program
 from sparsact import fourier, kernels
+from sparsact.kernels import dispatch
 
 MEMORY_BOUND: Final = 20  # the least n
 
 
-def transforming(n: int, dtype: type[Any]) -> Callable[[], object]:
+def prepared(n: int, dtype: type[Any]) -> Callable[[], object]:
     """A transform of normal values as users call it, into an array of its own."""
     return partial(fourier.walsh_hadamard, np.random.default_rng(n).standard_normal(2**n).astype(dtype))
 
 
+def work_of(n: int, dtype: type[Any]) -> str:
+    """The table in words, and the kernels unless they are this processor's."""
+    isa = dispatch.native.isa()
+    return f"n={n} {np.dtype(dtype).name}" + f" {isa}" * (isa != dispatch.native.widest_isa())
+
+
 def measure(n: int, dtype: type[Any], repeats: int) -> list[Figure]:
-    """Every figure of one size: milliseconds of both sides, the ratios of the goal, and the floor."""
+    """Every figure of one size: milliseconds of both sides, and the ratios of the goal."""
     values = np.random.default_rng(n).standard_normal(2**n).astype(dtype)
     table, other = values.copy(), values.copy()
     seconds = interleaved(
@@ -43,15 +50,14 @@ def measure(n: int, dtype: type[Any], repeats: int) -> list[Figure]:
         },
         repeats,
         before=lambda: np.copyto(table, values),
+        clock=time.thread_time,
     )
-    is_memory_bound = n >= MEMORY_BOUND
-    work = f"n={n} {np.dtype(dtype).name}"
+    is_memory_bound, work = n >= MEMORY_BOUND, work_of(n, dtype)
     copies = [ours / copy for ours, copy in zip(seconds["ours"], seconds["copy"], strict=True)]
     return [
-        *(Figure.of(work, name, seconds[name].scaled(1e3), "ms") for name in ("ours", "fht-cpu", "copy")),
+        *(Figure.of(work, name, its.scaled(1e3), "ms") for name, its in seconds.items()),
         Figure.ratio(work, "times as fast", seconds["fht-cpu"], seconds["ours"], least=1.5 if is_memory_bound else 1.8),
         Figure.of(work, "copies", copies, "", most=2.3 if is_memory_bound else None),
-        Figure(work, "read and written", 2e-9 * table.nbytes / median(seconds["ours"]), "GB/s"),
     ]
 
 
@@ -63,6 +69,5 @@ def main(arguments: Namespace) -> list[Figure]:
         for n in sizes:
             figures += measure(n, dtype, min(301, max(arguments.repeats, 2**25 >> n)))
         if MEMORY_BOUND in sizes:
-            work = f"n={MEMORY_BOUND} {np.dtype(dtype).name}"
-            figures += first_and_later(work, "fresh array", 3, transforming, MEMORY_BOUND, dtype)
+            figures += first_and_later(work_of(MEMORY_BOUND, dtype), "fresh array", 3, prepared, MEMORY_BOUND, dtype)
     return figures
