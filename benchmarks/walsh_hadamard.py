@@ -2,7 +2,7 @@
 
 Goal, float32 and float64: at n = 20...24 the time of 2.3 copies (``np.copyto`` of the table to another) at most, since
 the roofline there is two passes over memory, each with the traffic of a copy, and 1.5 times as fast as fht-cpu 1.0.1;
-1.8 times at n = 14...19. Unit: milliseconds of the thread's work, medians of repeats in turns; both unnormalised, in
+1.8 times at n = 14...19. Unit: milliseconds, from n = 20 on of the thread's work, medians of repeats in turns; both in
 place, on one NumPy array, restored untimed. At n = 20 also the function that users call, which makes an array of its
 own: first in a process, and later. With ``SPARSACT_ISA=avx2`` the kernels of other processors, and rows of that name.
 """
@@ -50,7 +50,7 @@ def measure(n: int, dtype: type[Any], repeats: int) -> list[Figure]:
         },
         repeats,
         before=lambda: np.copyto(table, values),
-        clock=time.thread_time,
+        clock=time.thread_time if n >= MEMORY_BOUND else time.perf_counter,
     )
     is_memory_bound, work = n >= MEMORY_BOUND, work_of(n, dtype)
     copies = [ours / copy for ours, copy in zip(seconds["ours"], seconds["copy"], strict=True)]
