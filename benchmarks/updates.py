@@ -134,7 +134,7 @@ def large_fit(m: int) -> tuple[float, float, float]:
 
 def large_figures(quick: bool) -> Iterator[Figure]:
     """A fit of many rows, and the first one of a window beside later ones."""
-    window, m = (4_000, 20_000) if quick else (40_000, 2_000_000)
+    window, m = (500, 20_000) if quick else (4_000, 2_000_000)
     yield from first_and_later(f"robot arm: {window:,} x 6", "fit", 3, fitting, window)
     took, memory, error = alone(large_fit, m)
     work = f"robot arm: {m:,} x 6"
