@@ -9,10 +9,13 @@ Enumeration has a benchmark of its own (``enumeration.py``).
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-from benchmarks.figures import Check, Figure
+from benchmarks.figures import CallSeconds, Check, Figure
+from benchmarks.harness import first_and_later
 from benchmarks.program import program
 from sparsact import SparselyActivatedNetwork
 from sparsact.constructions import indexing, parity
@@ -43,6 +46,12 @@ def works(quick: bool) -> list[CertificateWork]:
     ]
 
 
+def certifying(index: int, quick: bool) -> Callable[[], object]:
+    """The proof of one of the works."""
+    work = works(quick)[index]
+    return partial(work.network.certify, "milp", inputs=work.inputs, time_limit=MOST_SECONDS)
+
+
 def measure(work: CertificateWork, repeats: int) -> list[Figure]:
     """Seconds, what was proved, and how far the bounds and the rival are from it."""
     certificates = [work.network.certify("milp", inputs=work.inputs, time_limit=MOST_SECONDS) for _ in range(repeats)]
@@ -50,7 +59,7 @@ def measure(work: CertificateWork, repeats: int) -> list[Figure]:
     print(f"{work.name}: {certificates[0]}")
     apart = max(each.upper - best for each in certificates)
     apart += abs(work.network.certify(work.rival, inputs=work.inputs, n_threads=1).max_active - best)
-    seconds = [each.seconds for each in certificates]
+    seconds = CallSeconds([each.seconds for each in certificates])
     return [
         Figure.of(work.name, "seconds", seconds, "s", most=MOST_SECONDS),
         Figure(work.name, "most active units", best, ""),
@@ -61,4 +70,6 @@ def measure(work: CertificateWork, repeats: int) -> list[Figure]:
 @program(repeats=3)
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
-    return [figure for work in works(arguments.quick) for figure in measure(work, arguments.repeats)]
+    works_, repeats = works(arguments.quick), arguments.repeats
+    figures = first_and_later(works_[0].name, "certify", repeats, certifying, 0, arguments.quick)
+    return [*figures, *(figure for work in works_ for figure in measure(work, repeats))]

@@ -12,7 +12,6 @@ Scores and choice are then compared over that part, which holds our choice.
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV, KFold
 
 from benchmarks.figures import Check, Figure
-from benchmarks.harness import interleaved
+from benchmarks.harness import interleaved, timed
 from benchmarks.opponents import Rows, pipeline, task
 from benchmarks.program import option, program
 from sparsact import LowDegreeRegressorCV
@@ -78,10 +77,8 @@ def main(arguments: Namespace) -> list[Figure]:
     mine = ours(rows, splits)
     used = splits if full else splits[: arguments.folds]
     alphas = list(ALPHAS) if full else sorted({mine.alpha_, *ALPHAS[-1:]})
-    start = time.perf_counter()
-    other = theirs(rows, used, alphas, refit=full)
-    total = time.perf_counter() - start if full else extrapolated(other, mine.degree_)
-
+    other, whole = timed(lambda: theirs(rows, used, alphas, refit=full))
+    total = whole if full else extrapolated(other, mine.degree_)
     a, b = fold_errors(mine, len(used)), fold_errors(other, len(used))
     difference = max(float(np.abs(a[key] / b[key] - 1).max()) for key in b)
     choices = [min(b, key=lambda key: errors[key].mean()) for errors in (a, b)]

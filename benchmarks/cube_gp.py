@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from benchmarks.figures import Check, Figure
+from benchmarks.figures import CallSeconds, Check, Figure
 from benchmarks.harness import alone, timed
 from benchmarks.program import option, program
 from sparsact import CubeGPRegressor, CubeKernel, LowDegreeRegressor
@@ -86,7 +86,7 @@ def peers(arguments: Any) -> list[Figure]:
         apart.append(float(abs(ours.log_marginal_likelihood(theta) - expected)))
     work = f"peers: n={n}, m={m:,}"
     return [
-        *(Figure.of(work, f"{side}: seconds", samples, "s") for side, samples in took.items()),
+        *(Figure.of(work, f"{side}: seconds", CallSeconds(its), "s") for side, its in took.items()),
         Figure.ratio(work, "seconds, scikit-learn / ours", took["scikit-learn"], took["CubeGPRegressor"], least=1.0),
         *(Figure.of(work, f"{side}: variance left", samples, "") for side, samples in errors.items()),
         Check.of(work, "log-likelihoods apart", apart, "", most=1e-6),

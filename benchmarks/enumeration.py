@@ -3,29 +3,25 @@
 Goal: at most 2 s. Unit: seconds, medians of repeats taken in turns on every instruction set of this processor. Two
 networks: integer weights, whose ties are decided exactly, and real ones with a tolerance for rounding.
 
-Roofline: the places of 16 bits are compared and counted, two vector instructions for as many units and points as a
-vector has lanes, two instructions a cycle, at the clock of ``--ghz``: 32 units and points a cycle with AVX-512, 16 with
-AVX2, 8 without. A step of a Gray code adds and compares doubles, four times as wide, each after the step before it.
+Roofline: places of 16 bits are compared and counted, two vector instructions for as many units and points as a vector
+has lanes. A step of a Gray code adds and compares doubles, four times as wide, each after the step before it.
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
-from statistics import median
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Check, Figure
 from benchmarks.harness import interleaved
-from benchmarks.program import option, program
+from benchmarks.program import program
 from sparsact import kernels
 from sparsact.kernels import dispatch
 from sparsact.kernels.enumeration import ROUNDING_STEPS
 
-LANES: Final = {"portable": 8, "avx2": 16, "avx512": 32}
 Units = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -47,9 +43,9 @@ def same(found: list[kernels.ActiveCounts]) -> bool:
     )
 
 
-def measure(work: str, units: Units, repeats: int, ghz: float, quick: bool) -> list[Figure]:
+def measure(work: str, units: Units, repeats: int, quick: bool) -> list[Figure]:
     """Every figure of one network."""
-    isas = list(LANES)[: list(LANES).index(dispatch.native.widest_isa()) + 1]
+    isas = dispatch.ISAS[: dispatch.ISAS.index(dispatch.native.widest_isa()) + 1]
     found: dict[str, kernels.ActiveCounts] = {}
 
     def on(name: str, isa: str | None) -> Callable[[], None]:
@@ -63,23 +59,19 @@ def measure(work: str, units: Units, repeats: int, ghz: float, quick: bool) -> l
     if quick:
         calls["reference"] = on("reference", None)
     times = interleaved(calls, repeats)
-    widest = median(times[isas[-1]])
-    floor = units[0].shape[0] * 2.0 ** units[0].shape[1] / LANES[isas[-1]] / ghz / 1e9
     return [
         Figure.of(work, "seconds", times[isas[-1]], "s", most=2.0),
         *(Figure.of(work, f"seconds, {isa}", times[isa], "s") for isa in times if isa != isas[-1]),
-        Figure(work, "roofline, seconds", floor, "s"),
-        Figure(work, "share of the roofline", floor / widest, ""),
         Check(work, "all agree", float(same(list(found.values()))), "", least=1.0),
     ]
 
 
-@program(option("--ghz", type=float, default=2.6, help="clock of the roofline"), repeats=5)
+@program(repeats=5)
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
     n, s = (13, 37) if arguments.quick else (24, 64)
     return [
         figure
         for name, units in networks(n, s).items()
-        for figure in measure(f"n={n} s={s} {name}", units, arguments.repeats, arguments.ghz, arguments.quick)
+        for figure in measure(f"n={n} s={s} {name}", units, arguments.repeats, arguments.quick)
     ]

@@ -10,6 +10,18 @@ from typing import Final
 TIMES: Final = "x"  # the unit of a ratio
 
 
+class CallSeconds(list[float]):
+    """Seconds of the last ``repeats`` calls, by default of all, and of the ``first``, for which a user waits."""
+
+    def __init__(self, seconds: Sequence[float], repeats: int = 0) -> None:
+        self.first = seconds[0]
+        super().__init__(seconds[-repeats:])
+
+    def scaled(self, factor: float) -> CallSeconds:
+        """The same in another unit, of which a second has ``factor``."""
+        return CallSeconds([factor * each for each in (self.first, *self)], len(self))
+
+
 @dataclass(frozen=True)
 class Figure:
     """One quantity of one piece of work, and the bar that it must reach; without a bar it is for information."""
@@ -21,6 +33,7 @@ class Figure:
     least: float | None = None
     most: float | None = None
     samples: tuple[float, ...] = ()
+    first: float | None = None
 
     @classmethod
     def of(
@@ -34,14 +47,19 @@ class Figure:
         most: float | None = None,
     ) -> Figure:
         """The median of repeated measurements, which are kept for their spread."""
-        return cls(work, quantity, median(samples), unit, least, most, tuple(float(f"{one:.6g}") for one in samples))
+        kept = tuple(float(f"{one:.6g}") for one in samples)
+        first = samples.first if isinstance(samples, CallSeconds) else None
+        return cls(work, quantity, median(samples), unit, least, most, kept, first)
 
     @classmethod
     def ratio(
         cls, work: str, quantity: str, slow: Sequence[float], fast: Sequence[float], *, least: float | None = None
     ) -> Figure:
         """How many times as fast one side is, from seconds of both that were taken in turns: one ratio a round."""
-        return cls.of(work, quantity, [a / b for a, b in zip(slow, fast, strict=True)], TIMES, least=least)
+        ratios = [a / b for a, b in zip(slow, fast, strict=True)]
+        if isinstance(slow, CallSeconds) and isinstance(fast, CallSeconds):
+            ratios = CallSeconds([slow.first / fast.first, *ratios], len(ratios))
+        return cls.of(work, quantity, ratios, TIMES, least=least)
 
     @property
     def met(self) -> bool | None:
@@ -58,8 +76,10 @@ class Figure:
 
     @property
     def measured(self) -> str:
-        """The value, its unit, and the spread of repeats."""
+        """The value, its unit, the spread of repeats, and before them the first call."""
         value = f"{self.value:.4g} {self.unit}".strip()
+        if self.first is not None:
+            value = f"first {self.first:.4g}, then {value}"
         if len(self.samples) < 2:
             return value
         return f"{value} [{min(self.samples):.3g} ... {max(self.samples):.3g}; {len(self.samples)}]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,8 +13,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.figures import CallSeconds, Figure
 from sparsact.memory import peak_memory
 from sparsact_papers import provenance
 from sparsact_papers.lines import append_line
@@ -27,13 +30,13 @@ def interleaved(
     repeats: int,
     *,
     before: Callable[[], object] | None = None,
-    warm_up: bool = True,
+    warm_up: int = 1,
     clock: Callable[[], float] = time.perf_counter,
-) -> dict[str, list[float]]:
+) -> dict[str, CallSeconds]:
     """Seconds of each callable, taken in turns so that a busy moment of the machine meets all of them alike.
 
-    ``before`` runs untimed ahead of every call, for instance to restore the input. With ``warm_up`` one round more is
-    run first and thrown away: it pays for the first touch of memory. Calls of many seconds need none.
+    ``before`` runs untimed ahead of every call, for instance to restore the input. ``warm_up`` rounds are run first and
+    thrown away but for the very first call: they pay for the first touch of memory. Calls of many seconds need none.
     """
     seconds: dict[str, list[float]] = {name: [] for name in callables}
     for _ in range(repeats + warm_up):
@@ -43,7 +46,39 @@ def interleaved(
             start = clock()
             call()
             seconds[name].append(clock() - start)
-    return {name: times[-repeats:] for name, times in seconds.items()}
+    return {name: CallSeconds(times, repeats) for name, times in seconds.items()}
+
+
+def first_and_later(
+    work: str, name: str, repeats: int, prepared: Callable[..., Callable[[], object]], *arguments: Any
+) -> list[Figure]:
+    """Seconds of a call that a function of a module prepares: the first of fresh processes, and later ones of this."""
+    first = first_seconds(repeats, prepared, *arguments)
+    later = interleaved({name: prepared(*arguments)}, max(10, repeats))[name]
+    return [Figure.of(work, f"{name}, first of a process", first, "s"), Figure.of(work, f"{name}, later", later, "s")]
+
+
+def first_seconds(repeats: int, prepared: Callable[..., Callable[[], object]], *arguments: Any) -> list[float]:
+    """Seconds of a process's first call, of what a function of a module prepares there: a process for each repeat."""
+    return [alone(_seconds_of, prepared, *arguments) for _ in range(repeats)]
+
+
+def _seconds_of(prepared: Callable[..., Callable[[], object]], *arguments: Any) -> float:
+    call, start = prepared(*arguments), time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def seconds_of_reading(n_bytes: int) -> Callable[[], object]:
+    """A call that reads a number of bytes once."""
+    values = np.ones(max(1, n_bytes // 4), dtype=np.float32)
+    return lambda: values @ values
+
+
+def finished() -> float:
+    """Wall-clock time, once the GPU has nothing left to do."""
+    sys.modules["torch"].cuda.synchronize()
+    return time.perf_counter()
 
 
 def timed(call: Callable[[], Result]) -> tuple[Result, float]:

@@ -32,14 +32,13 @@ from importlib.util import find_spec
 from statistics import median
 from typing import Any, Final
 
-import numpy as np
 import torch
 from scipy.stats import norm
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.figures import Figure
-from benchmarks.harness import interleaved
+from benchmarks.figures import CallSeconds, Figure
+from benchmarks.harness import interleaved, seconds_of_reading
 from benchmarks.program import option, program
 from benchmarks.runtimes import in_others
 from benchmarks.sparsify import TimedModel, sharing
@@ -70,12 +69,6 @@ def dense_quantized(model: nn.Module, weights: str) -> nn.Module:
     names = [name for name, module in model.named_modules() if type(module) is nn.Linear]
     alone_on(model, names, weights, "cpu").apply(model)
     return model
-
-
-def seconds_of_reading(n_bytes: int) -> Callable[[], object]:
-    """A call that reads a number of bytes once."""
-    values = np.ones(max(1, n_bytes // 4), dtype=np.float32)
-    return lambda: values @ values
 
 
 def blocks(density: float, sizes: tuple[int, int, int], repeats: int) -> list[Figure]:
@@ -114,18 +107,11 @@ def blocks(density: float, sizes: tuple[int, int, int], repeats: int) -> list[Fi
 
 
 def _compared(
-    work: str,
-    ours: str,
-    times: dict[str, list[float]],
-    scale: float,
-    share: float,
-    goals: dict[str, float],
+    work: str, ours: str, times: dict[str, CallSeconds], scale: float, share: float, goals: dict[str, float]
 ) -> list[Figure]:
     """Times of each side, ratios to our sparse one, and the time of reading ``share`` of all bytes."""
     reading = times.pop("reading")
-    figures = [
-        Figure.of(work, f"{name}, us", [1e6 * scale * one for one in values], "us") for name, values in times.items()
-    ]
+    figures = [Figure.of(work, f"{name}, us", values.scaled(1e6 * scale), "us") for name, values in times.items()]
     figures.append(Figure(work, f"bandwidth floor of {ours}, us", 1e6 * scale * share * median(reading), "us"))
     for name, values in times.items():
         if name != ours:
@@ -232,7 +218,7 @@ def _of_rows(model: DecodingStep, rows: int, bits: int, repeats: int, work: str)
     with torch.inference_mode():
         times = interleaved(calls, repeats, clock=_clock())
     work = f"{work}, {rows} rows"
-    figures = [Figure.of(work, f"{name}, ms", [500 * one for one in found], "ms") for name, found in times.items()]
+    figures = [Figure.of(work, f"{name}, ms", found.scaled(500), "ms") for name, found in times.items()]
     fastest = min(sides, key=lambda name: median(times[name]))
     ours, quantity = f"sparse int{bits}", f"sparse int{bits}, times as fast as the fastest dense side, {fastest}"
     return [*figures, Figure.ratio(work, quantity, times[fastest], times[ours], least=1.0)]

@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.figures import Check, Figure
-from benchmarks.harness import interleaved
-from benchmarks.int8 import DecodingStep, seconds_of_reading
+from benchmarks.harness import interleaved, seconds_of_reading
+from benchmarks.int8 import DecodingStep
 from benchmarks.program import option, program
 from sparsact.inference import sparsify
 from sparsact.inference.certified_top_k import CertifiedTopK
@@ -54,7 +54,7 @@ def encoder(d: int, s: int, k: int, m: int, repeats: int) -> list[Figure]:
         times = interleaved({"dense": dense, "certified": certified, "reading": reading}, repeats)
     work = f"encoder {d} x {s:,}, k = {k}, {m} rows"
     return [
-        *(Figure.of(work, f"{name}, ms", [1e3 * one for one in times[name]], "ms") for name in ("dense", "certified")),
+        *(Figure.of(work, f"{name}, ms", times[name].scaled(1e3), "ms") for name in ("dense", "certified")),
         Figure(work, "roofline of the copy, ms", 1e3 * median(times["reading"]), "ms"),
         Check(work, "same features", float(same.float().mean()), "of rows", least=1),
         Figure.ratio(work, "times as fast", times["dense"], times["certified"], least=ENCODER_GOALS[m]),
@@ -88,7 +88,7 @@ def decoding(d: int, s: int, layers: int, vocabulary: int, repeats: int) -> list
     work = f"greedy decoding, {layers} x {d}-{s}, {vocabulary:,} words"
     read = weights - 4 * layers * d * s * 2 + layers * d * s * (1 + 8 * 0.05) - 3 * d * vocabulary
     return [
-        *(Figure.of(work, f"{name}, ms a token", [1e3 * one / 16 for one in times[name]], "ms") for name in sides),
+        *(Figure.of(work, f"{name}, ms a token", times[name].scaled(1e3 / 16), "ms") for name in sides),
         Figure(work, "roofline, ms a token", 1e3 * median(times["reading"]) * read / weights, "ms"),
         Check(work, "same tokens", same, "of tokens", least=1),
         *(

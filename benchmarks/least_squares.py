@@ -10,8 +10,9 @@ largest, by the root mean square of scikit-learn's.
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
@@ -19,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.figures import Check, Figure
-from benchmarks.harness import alone, interleaved, memory_above
+from benchmarks.figures import CallSeconds, Check, Figure
+from benchmarks.harness import alone, first_seconds, interleaved, memory_above
 from benchmarks.opponents import pipeline, read, task, write
 from benchmarks.program import program
 from sparsact import LowDegreeRegressor
@@ -43,15 +44,12 @@ def fit_alone(name: str, degree: int, folder: str) -> tuple[NDArray[np.float64],
     return model.predict(X), nbytes
 
 
-def first_seconds(name: str, degree: int, folder: str) -> float:
-    """Time of the first fit of a process, imports left out. Runs in a fresh one."""
-    model, (X, y) = side(name, degree), read(folder)
-    start = time.perf_counter()
-    model.fit(X, y)
-    return time.perf_counter() - start
+def fitting(name: str, degree: int, folder: str) -> Callable[[], object]:
+    """A fit of one side to rows that were written."""
+    return partial(side(name, degree).fit, *read(folder))
 
 
-def seconds(X: NDArray[np.float64], y: NDArray[np.float64], degree: int, repeats: int) -> dict[str, list[float]]:
+def seconds(X: NDArray[np.float64], y: NDArray[np.float64], degree: int, repeats: int) -> dict[str, CallSeconds]:
     """Times of fit, first prediction, and prediction of either side."""
     models: dict[str, Any] = {}
 
@@ -78,11 +76,11 @@ def measure(n: int, degree: int, m: int, first: float, later: float, repeats: in
     """Every figure of one size, and the goals of the first fit of a process and of later ones."""
     X, y = task(n, degree, m)
     work = f"n={n} d={degree} m={m:,}"
-    times = seconds(X, y, degree, repeats)
+    times: dict[str, list[float]] = {**seconds(X, y, degree, repeats)}
     with TemporaryDirectory() as folder:
         write(folder, X, y)
         for name in ("ours", "theirs") * repeats:
-            times.setdefault(f"first fit {name}", []).append(alone(first_seconds, name, degree, folder))
+            times.setdefault(f"first fit {name}", []).extend(first_seconds(1, fitting, name, degree, folder))
         ours, our_bytes = alone(fit_alone, "ours", degree, folder)
         theirs, their_bytes = alone(fit_alone, "theirs", degree, folder)
     difference = float(np.abs(ours - theirs).max() / np.sqrt(np.mean(theirs**2)))

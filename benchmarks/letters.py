@@ -166,24 +166,11 @@ def lightgbm(X: Any, y: Array, new: Any, seed: int) -> Array:
     held, kept = order[: max(2, len(y) // 10)], order[max(2, len(y) // 10) :]
     found = []
     for leaves, least in ((15, 5), (63, 20)):
-        model = boosting.LGBMRegressor(
-            n_estimators=2_000,
-            learning_rate=0.05,
-            num_leaves=leaves,
-            min_child_samples=least,
-            cat_smooth=1.0,
-            min_data_per_group=5,
-            n_jobs=1,
-            random_state=seed,
-            verbose=-1,
-        )
-        model.fit(
-            one[kept],
-            y[kept],
-            eval_set=[(one[held], y[held])],
-            categorical_feature=list(range(one.shape[1])),
-            callbacks=[boosting.early_stopping(50, verbose=False)],
-        )
+        of_letters: dict[str, Any] = {"cat_smooth": 1.0, "min_data_per_group": 5, "min_child_samples": least}
+        of_run: dict[str, Any] = {"n_jobs": 1, "random_state": seed, "verbose": -1, "n_estimators": 2_000}
+        model = boosting.LGBMRegressor(learning_rate=0.05, num_leaves=leaves, **of_letters, **of_run)
+        stop, columns = boosting.early_stopping(50, verbose=False), list(range(one.shape[1]))
+        model.fit(one[kept], y[kept], eval_set=[(one[held], y[held])], categorical_feature=columns, callbacks=[stop])
         found.append((np.mean((model.predict(one[held]) - y[held]) ** 2), model))
     return np.asarray(min(found, key=lambda pair: pair[0])[1].predict(other), dtype=np.float64)
 

@@ -131,10 +131,7 @@ def figures_of(work: str, draws: list[dict[str, float]]) -> list[Figure]:
     for draw in draws:
         for name, value in draw.items():
             samples[name].append(value)
-    limits = {
-        "coefficients inside": (0.9, 0.98),
-        "false interactions": (None, 0.05),
-    }
+    limits = {"coefficients inside": (0.9, 0.98), "false interactions": (None, 0.05)}
     found = []
     for name, values in samples.items():
         least, most = limits.get(name, (None, None))

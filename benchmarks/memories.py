@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.figures import TIMES, Check, Figure, unjudged
-from benchmarks.harness import interleaved
+from benchmarks.harness import finished, interleaved
 from benchmarks.program import option, program
 from sparsact.layers import HashMemory, ProductKeyMemory
 
@@ -92,12 +92,6 @@ def hashed(n_slots: int, d: int, m: int, clock: Callable[[], float], repeats: in
         Figure.of(work, "memory, times the bag's", ratio, TIMES, most=1.3),
         Check(work, "largest difference", error, "", most=1e-5),
     ]
-
-
-def finished() -> float:
-    """Wall-clock time, once the GPU has nothing left to do."""
-    torch.cuda.synchronize()
-    return time.perf_counter()
 
 
 @program(option("--device", choices=("cpu", "cuda"), default="cpu"), repeats=11)

@@ -117,7 +117,7 @@ def inference(theirs: Any, ours: Any, tokens: Tensor, turns: Callable[..., Any])
     times = turns({"ours": partial(read, ours, tokens), "transformers": partial(read, theirs, tokens)})
     x, quantity = tokens[0], "inference, times as fast as transformers"
     return [
-        *(Figure.of(_work(x), f"inference, {name}", [t / READS for t in its], "s") for name, its in times.items()),
+        *(Figure.of(_work(x), f"inference, {name}", its.scaled(1 / READS), "s") for name, its in times.items()),
         Figure.ratio(_work(x), quantity, times["transformers"], times["ours"], least=1),
     ]
 

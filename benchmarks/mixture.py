@@ -28,8 +28,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.figures import Check, Figure, unjudged
-from benchmarks.harness import interleaved
+from benchmarks.figures import CallSeconds, Check, Figure, unjudged
+from benchmarks.harness import finished, interleaved
 from benchmarks.program import option, program
 from sparsact.layers import MixtureOfExperts, SparselyActivatedLayer, routing_losses, update_biases
 from sparsact.routing import RoutingStatistics, SoftmaxTopK, TopK
@@ -107,22 +107,12 @@ def step(call: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     return y.detach()
 
 
-def timed(sides: dict[str, Callable[[Tensor], Tensor]], batches: list[Tensor]) -> dict[str, list[float]]:
+def timed(sides: dict[str, Callable[[Tensor], Tensor]], batches: list[Tensor]) -> dict[str, CallSeconds]:
     """CPU seconds of each side on each batch but the first ones; on a GPU, seconds until it is done."""
-    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    turns = {name: iter(batches) for name in sides}
+    steps = {name: lambda call=call, its=turns[name]: step(call, next(its)) for name, call in sides.items()}
     clock = finished if batches[0].is_cuda else time.process_time
-    for x in batches:
-        for name, call in sides.items():
-            start = clock()
-            step(call, x)
-            seconds[name].append(clock() - start)
-    return {name: its[WARM:] for name, its in seconds.items()}
-
-
-def finished() -> float:
-    """Wall-clock time, once the GPU has nothing left to do."""
-    torch.cuda.synchronize()
-    return time.perf_counter()
+    return interleaved(steps, len(batches) - WARM, warm_up=WARM, clock=clock)
 
 
 def products(moe: MixtureOfExperts, x: Tensor) -> Tensor:

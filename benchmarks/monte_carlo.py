@@ -14,25 +14,20 @@ the figure is its distance from the truth in standard errors, and is above 6 onc
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.figures import Check, Figure
+from benchmarks.figures import CallSeconds, Check, Figure
+from benchmarks.harness import timed
 from benchmarks.program import program
 from sparsact import SparselyActivatedNetwork
-from sparsact.fourier import (
-    Estimate,
-    Neuron,
-    estimate_average_sensitivity,
-    estimate_noise_sensitivity,
-    estimate_within,
-)
+from sparsact.fourier import Estimate, Neuron, estimate_average_sensitivity, estimate_noise_sensitivity, estimate_within
 from sparsact.hypercube import bits_to_signs
 
 SIZE, QUICK = (10_000, 1_000), (400, 40)
@@ -60,14 +55,10 @@ def disjoint(n: int, s: int) -> tuple[SparselyActivatedNetwork, float]:
     return SparselyActivatedNetwork(u, W, np.full(s, threshold)), exact
 
 
-def timed(call: Callable[[np.random.Generator], Any], repeats: int) -> tuple[list[float], Any]:
+def repeated(call: Callable[[np.random.Generator], Any], repeats: int) -> tuple[CallSeconds, Any]:
     """Seconds of a call with each of some seeds, and its last result."""
-    seconds = []
-    for seed in range(repeats):
-        rng, start = np.random.default_rng(seed), time.perf_counter()
-        result = call(rng)
-        seconds.append(time.perf_counter() - start)
-    return seconds, result
+    calls = [timed(partial(call, np.random.default_rng(seed))) for seed in range(repeats)]
+    return CallSeconds([seconds for _, seconds in calls]), calls[-1][0]
 
 
 def precise(net: SparselyActivatedNetwork, rng: np.random.Generator) -> Estimate:
@@ -81,12 +72,12 @@ def measure(name: str, net: SparselyActivatedNetwork, exact: float | None, argum
     """Figures of one network."""
     rng = np.random.default_rng(1)
     X = bits_to_signs(rng.integers(2, size=(POINTS, net.n))).astype(np.float64)
-    seconds, found = timed(lambda rng: precise(net, rng), arguments.repeats)
-    floor, _ = timed(lambda rng: net.W @ X.T, 3)
-    called, _ = timed(
+    seconds, found = repeated(lambda rng: precise(net, rng), arguments.repeats)
+    floor, _ = repeated(lambda rng: net.W @ X.T, 3)
+    called, _ = repeated(
         lambda rng: estimate_average_sensitivity(lambda X: net(X), net.n, n_samples=2, n_flips=net.n, rng=rng), 1
     )
-    noise, noisy = timed(lambda rng: estimate_noise_sensitivity(net, None, RHO, n_samples=NOISE_SAMPLES, rng=rng), 1)
+    noise, noisy = repeated(lambda rng: estimate_noise_sensitivity(net, None, RHO, n_samples=NOISE_SAMPLES, rng=rng), 1)
     on = 100 * net.n_active(X).mean() / net.s
     work = f"n={net.n:,} s={net.s:,} {name}, {on:.2g} % on"
     figures = [

@@ -123,7 +123,7 @@ def blocks(d: int, s: int, density: float, dtype: torch.dtype, repeats: int) -> 
     passes = interleaved(
         {name: (lambda way=way: [way(layer) for layer in layers]) for name, way in ways.items()}, repeats
     )
-    times = {name: [seconds / count for seconds in values] for name, values in passes.items()}
+    times = {name: values.scaled(1 / count) for name, values in passes.items()}
     plain = min(times["dense"], times["dense, down across"], key=median)
     gated = min(times["dense gated"], times["dense gated, down across"], key=median)
     work = f"{d}-{s}-{d} {str(dtype).removeprefix('torch.')} active={density:.0%}"

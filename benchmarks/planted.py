@@ -228,11 +228,7 @@ def figures(rows: Iterable[Row]) -> Iterator[Figure]:
         yield from figures_of(task, of_side, [one[OURS][1] for one in errors])
 
 
-@program(
-    option("--only", nargs="+", help="tasks whose names begin with any of these"),
-    KEPT_ROWS,
-    repeats=10,
-)
+@program(option("--only", nargs="+", help="tasks whose names begin with any of these"), KEPT_ROWS, repeats=10)
 def main(arguments: Namespace) -> list[Figure]:
     """All figures of the benchmark."""
     quick = ("Index_2", "pairs, n = 12, s = 4, k = 1, given 1 s") if arguments.quick else ("",)

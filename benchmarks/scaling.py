@@ -6,7 +6,6 @@ The same rows are worked on by one worker process and by two, in turns.
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial
@@ -18,8 +17,8 @@ from distributed import Client, LocalCluster
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from benchmarks.figures import Figure
-from benchmarks.harness import interleaved
+from benchmarks.figures import CallSeconds, Figure
+from benchmarks.harness import interleaved, timed
 from benchmarks.program import option, program
 from sparsact import DSMRegressor, LowDegreeRegressor, LSHRegressor, distributed
 from sparsact.distributed.additive import LearnerSum
@@ -61,18 +60,15 @@ def measured(name: str, blank: Any, X: NDArray[Any], y: NDArray[Any], repeats: i
     """Figures of one partition."""
     learned, merges, sums = [], [], LearnerSum(blank)
     for _ in range(repeats):
-        start = time.perf_counter()
-        part = summed(sums, PassTask(Partition("partition 0", ArrayReader())), X, y)
-        learned.append(time.perf_counter() - start)
-        start = time.perf_counter()
-        joined(sums, [part, part])
-        merges.append((time.perf_counter() - start) / 2)
+        part, its = timed(lambda: summed(sums, PassTask(Partition("partition 0", ArrayReader())), X, y))
+        learned.append(its)
+        merges.append(timed(partial(joined, sums, [part, part]))[1] / 2)
     learner = restored(sums, part).learner
     form = type(learner.accumulator_.statistics[0]).__name__ if hasattr(learner, "accumulator_") else "Buckets"
     form = "Sums" if name == "DSM" else form
     work = f"{name} n={X.shape[1]} d={degree} m={len(X):,} as {form}"
-    yield Figure.of(work, "partition, seconds", learned, "s")
-    yield Figure.of(work, "merge, seconds", merges, "s")
+    yield Figure.of(work, "partition, seconds", CallSeconds(learned), "s")
+    yield Figure.of(work, "merge, seconds", CallSeconds(merges), "s")
     yield Figure(work, "statistic, bytes", sum(array.nbytes for array in part.sums[1].values()), "B")
     yield Figure(work, "rows, bytes", X.nbytes + y.nbytes, "B")
 

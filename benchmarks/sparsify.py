@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import product
@@ -36,7 +36,7 @@ from scipy.stats import norm
 from torch import Tensor, nn
 
 from benchmarks.figures import Figure
-from benchmarks.harness import interleaved
+from benchmarks.harness import first_and_later, interleaved
 from benchmarks.program import option, program
 from sparsact.inference import plan_of, sparsify
 from sparsact.inference.timing import working_seconds
@@ -96,6 +96,14 @@ def never_slower(d: int, s: int, blocks: int, dtype: torch.dtype, repeats: int) 
         figures.append(Figure.ratio(work, f"auto ({told})", times["dense"], times["auto"], least=0.97))
         figures.append(Figure(work, "bound of the plan", median(choice.bound for choice in plan.choices), "x"))
     return figures
+
+
+def sparsifying(d: int, s: int, blocks: int) -> Callable[[], object]:
+    """``sparsify`` of a model, each time of another copy."""
+    model, inputs = TimedModel(d, s, blocks).eval(), list(torch.randn(SAMPLE, d).split(1))
+    model.switch_on(0.03)
+    twins = [sharing(model) for _ in range(99)]
+    return lambda: sparsify(twins.pop(), "auto", inputs)
 
 
 def overhead(repeats: int) -> list[Figure]:
@@ -200,7 +208,9 @@ def _run_all(model: nn.Module, batches: Sequence[Tensor]) -> None:
 def figures_of(part: str, repeats: int, quick: bool) -> list[Figure]:
     """The figures of one part."""
     if part == "overhead":
-        return overhead(repeats)
+        d, s, blocks = QUICK[0] if quick else SIZES[1]
+        told = f"{blocks} x {d}-{s} float32"
+        return overhead(repeats) + first_and_later(told, "sparsify", 3, sparsifying, d, s, blocks)
     if part == "rows":
         return several_rows(*(QUICK[0] if quick else SIZES[2]), repeats)
     if part == "compiled":

@@ -31,14 +31,7 @@ from sparsact.inference import Measurement, Plan, measure, plan_of, sparsify
 from sparsact.inference.comparison import speed
 from sparsact.inference.roofline import METHODS, amdahl
 from sparsact_papers.data import load_tinyshakespeare
-from sparsact_papers.training import (
-    ActivationPenalty,
-    CharacterText,
-    Recipe,
-    Transformer,
-    train,
-    training_progress,
-)
+from sparsact_papers.training import ActivationPenalty, CharacterText, Recipe, Transformer, train, training_progress
 
 HEAD: Final = 64  # width of a head of attention
 PASSAGES: Final = 4  # decoded in a round, each of a whole context

@@ -13,7 +13,6 @@ of 2**-53, beside the bound n + 50.
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from fractions import Fraction
 from typing import Any, Final
@@ -22,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.figures import Check, Figure
-from benchmarks.harness import interleaved
+from benchmarks.harness import interleaved, timed
 from benchmarks.program import program
 from sparsact import SparselyActivatedNetwork
 from sparsact.fourier import Halfspace, Neuron, Spectrum
@@ -61,9 +60,7 @@ def index_network(b: int) -> Figure:
     addresses = sp.csr_array(points(b).astype(float))
     W = sp.hstack([addresses, sp.eye_array(2**b)])
     net = SparselyActivatedNetwork(np.ones(2**b), W, np.full(2**b, float(b)))
-    start = time.perf_counter()
-    spectrum = Spectrum.of(net)
-    seconds = time.perf_counter() - start
+    spectrum, seconds = timed(lambda: Spectrum.of(net))
     work = f"Index_{b}: {net.n:,} inputs, {len(spectrum.coefficients):,} coefficients"
     return Figure(work, "spectrum", seconds, "s", most=30.0)
 

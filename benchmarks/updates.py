@@ -20,8 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.figures import TIMES, Figure
-from benchmarks.harness import alone, memory_above
+from benchmarks.figures import TIMES, CallSeconds, Figure
+from benchmarks.harness import alone, first_and_later, memory_above, timed
 from benchmarks.program import program
 from benchmarks.regression_tasks import Array, photovoltaics, robot_arm
 from benchmarks.regressors import SIDES
@@ -106,15 +106,19 @@ def update_figures(quick: bool, repeats: int) -> Iterator[Figure]:
             ),
             strict=True,
         ):
-            begin = time.perf_counter()
-            call()
-            took[part].append(1e3 * (time.perf_counter() - begin))
+            took[part].append(1e3 * timed(call)[1])
     work = f"robot arm: {m:,} rows held, {model.n_stages_} stages of {model.n_tables_} tables"
-    parts = {part: times[1:] for part, times in took.items()}  # the first pays for the first touch of memory
+    parts = {part: CallSeconds(times, repeats) for part, times in took.items()}
     whole = [sum(times) for times in zip(*parts.values(), strict=True)]
     yield Figure.of(work, f"{STEP:,} in, {STEP:,} out, {N_PREDICTED:,} predictions", whole, "ms", most=15)
     for part, times in parts.items():
         yield Figure.of(work, part, times, "ms")
+
+
+def fitting(m: int) -> Callable[[], object]:
+    """A fit of a window."""
+    X, y = robot_arm(m, np.random.default_rng(2_914))
+    return lambda: LSHRegressor(random_state=0).fit(X, y)
 
 
 def large_fit(m: int) -> tuple[float, float, float]:
@@ -129,8 +133,9 @@ def large_fit(m: int) -> tuple[float, float, float]:
 
 
 def large_figures(quick: bool) -> Iterator[Figure]:
-    """A fit of many rows."""
-    m = 20_000 if quick else 2_000_000
+    """A fit of many rows, and the first one of a window beside later ones."""
+    window, m = (500, 20_000) if quick else (4_000, 2_000_000)
+    yield from first_and_later(f"robot arm: {window:,} x 6", "fit", 3, fitting, window)
     took, memory, error = alone(large_fit, m)
     work = f"robot arm: {m:,} x 6"
     yield Figure(work, "fit, two threads", took, "s", most=20)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from scipy.stats import pearsonr
 from benchmarks import landscapes, planted, regression_tasks
 from benchmarks.__main__ import main
 from benchmarks.figures import Figure
+from benchmarks.harness import first_seconds, interleaved
 from benchmarks.registry import BENCHMARKS, Benchmark
 from benchmarks.regression_tasks import TABLES, leaks_of
 from benchmarks.table import lines, newest
@@ -205,6 +207,25 @@ def test_a_table_of_any_of_the_rows():
 def test_a_ratio_is_one_a_round():
     figure = Figure.ratio("work", "times as fast", [2.0, 6.0, 12.0], [1.0, 2.0, 3.0], least=2.5)
     assert (figure.value, figure.samples, figure.met) == (3.0, (2.0, 3.0, 4.0), True)
+
+
+@pytest.mark.parametrize("warm_up", [0, 1, 4])
+def test_the_first_call_is_kept_beside_later_ones(warm_up):
+    """By a clock whose ticks double: call number i of a side takes 4**i, or twice as long."""
+    ticks = iter(2**i for i in range(99))
+    times = interleaved({"fast": int, "slow": int}, 3, warm_up=warm_up, clock=lambda: next(ticks))
+    assert (times["fast"].first, times["slow"].first) == (1, 4)
+    assert list(times["fast"]) == [16 ** (warm_up + i) for i in range(3)]
+    one = Figure.of("work", "fast", times["fast"].scaled(1e3), "ms")
+    assert (one.first, one.value) == (1e3, 1e3 * 16 ** (warm_up + 1))
+    assert one.measured.startswith(f"first 1000, then {one.value:.4g} ms [")
+    assert Figure.ratio("work", "times", times["slow"], times["fast"]).first == 4
+    assert Figure.of("work", "no call", [1.0, 2.0], "").first is None
+
+
+def test_the_first_call_is_that_of_a_fresh_process():
+    """A function that keeps its answer is slow once in a process, so in each of them."""
+    assert min(first_seconds(3, partial, time.sleep, 0.01)) >= 0.01
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import weakref
 from contextlib import ExitStack
 
@@ -156,6 +158,20 @@ def test_compiled_model():
     [block] = find_blocks(compiled, X)
     assert compiled.get_submodule(block.down) is model[2]
     torch._dynamo.reset()
+
+
+@pytest.mark.grid
+def test_a_trace_loads_no_compiler():
+    """Torch would load its own, for seconds, to keep the tracer out of compiled code; a trace runs none."""
+    code = """
+import sys
+import torch
+from torch.nn import Linear, ReLU, Sequential
+from sparsact.inference import find_blocks
+assert find_blocks(Sequential(Linear(3, 7), ReLU(), Linear(7, 5)), torch.ones(2, 3))
+print("torch._dynamo" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 class Counting(TorchDispatchMode):

@@ -89,12 +89,11 @@ class DataflowTracer(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self._provenance: Any = WeakTensorKeyDictionary()
         self._literals: Any = WeakTensorKeyDictionary()
-        self._parameters = parameters
         self.products: dict[str, None] = {}
         self.readers: list[Expression] = []
         self.module_values: dict[tuple[str, Expression], None] = {}
         self.unseen: list[str] = []
-        self._paused = False
+        self._paused, self._parameters = False, parameters
         self._halves: dict[tuple[Leaf, int], Leaf] = {}
         for tensor in tensors_in(batch):
             self._provenance[tensor] = UNTRACEABLE
@@ -133,6 +132,11 @@ class DataflowTracer(TorchDispatchMode):
         found = [self.provenance(tensor) for tensor in tensors]
         return [one.expression for one in found if one and one.expression]
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch need not load its compiler, which takes seconds, to keep it out: no compiled code runs in a trace."""
+        return False
+
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -146,8 +150,7 @@ class DataflowTracer(TorchDispatchMode):
         made = self._provenance_of_result(func, args, kwargs) if func.overloadpacket not in SHAPE_ALONE else None
         literal = made is None and self._is_literal(func, args, kwargs)
         result = func(*args, **kwargs)
-        outputs = tensors_in(result)
-        written = [other for tensor in overwritten for other in self._aliases(tensor)]
+        outputs, written = tensors_in(result), [other for tensor in overwritten for other in self._aliases(tensor)]
         for other in written:
             del self._literals[other]
         for tensor in outputs if literal else ():
@@ -220,8 +223,7 @@ class DataflowTracer(TorchDispatchMode):
             return UNTRACEABLE
         origins = {source: origin for one in known for source, origin in one.origins.items()}
         given = bound(func, args, kwargs)
-        row = along_units(func, given)
-        lacks_axis = {one.lacks_axis for one in known}
+        row, lacks_axis = along_units(func, given), {one.lacks_axis for one in known}
         if row is None and first and packet in SAME_NUMBERS:
             return UNTRACEABLE if packet is torch.ops.aten.slice and _ends(given) else replace(first, lacks_axis=False)
         if row is None and first and packet is torch.ops.aten._to_copy:
@@ -307,9 +309,7 @@ def _per_unit(constant: Tensor, width: int) -> Tensor | None:
     if constant.ndim <= 1:
         return constant
     rows = constant.reshape(-1, constant.shape[-1])
-    if len(rows) > 1 and not bool((rows == rows[0]).all()):
-        return None
-    if constant.shape[-1] not in (1, width):
+    if (len(rows) > 1 and not bool((rows == rows[0]).all())) or constant.shape[-1] not in (1, width):
         return None
     return rows[0] if len(rows) == 1 else rows[0].clone()  # a view shows to which parameter it belongs
 
