@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import Masks, members_in_rounds, n_subsets, n_words, sizes, subset_masks
+from sparsact.hypercube import WORD, Masks, members_in_rounds, n_subsets, n_words, sizes, subset_masks
 from sparsact.kernels import dispatch
 
 Array = NDArray[np.float64]
+_NARROWEST, _WIDEST = 5, 10  # columns of a block, as many cells as rows fill with words of 64
 
 
 def symmetric_differences(masks: Masks) -> tuple[Masks, NDArray[np.int32]]:
@@ -84,6 +85,46 @@ def _ranked_gram(masks: Masks, moments: Array, n: int, size: int, gram: Array, n
     counts = subset_counts(n, size)
     for row, mask in zip(gram, masks, strict=True):
         row[:] = moments[_ranks(masks ^ mask, counts)]
+
+
+def character_sums(
+    codes: NDArray[np.uint64], values: NDArray[np.int64], n: int, size: int, *, n_threads: int = 1
+) -> NDArray[np.int64]:
+    r"""Exact :math:`\sum_i v_i \chi_S(x_i)` for all subsets S of at most ``size`` coordinates, (L, N).
+
+    Rows are sorted by a block of columns. For a subset P of the columns beyond, one pass over the rows sums the values
+    at which P is odd, by the bits of the block; a transform of these sums serves P with every subset of the block.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (m, ceil(n / 64)), uint64
+        Points, packed by row; n >= 3.
+    values : ndarray of shape (L, m), int64
+        In ``range(-2**32, 2**32)``, C-contiguous.
+    n, size : int
+        The subsets are those of :func:`subsets_in_order`.
+    n_threads : int
+        Threads over subsets P.
+    """
+    counts = subset_counts(n, size)
+    sums = np.empty((len(values), counts[n, size]), dtype=np.int64)
+    width = min(max(len(codes) // WORD, 1).bit_length() - 1, _WIDEST)
+    dispatch.chosen.character_sums(codes, values, counts, max(width, _NARROWEST), sums, n_threads)
+    return sums
+
+
+@dispatch.kernel
+def _character_sums(
+    codes: NDArray[np.uint64],
+    values: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    width: int,
+    sums: NDArray[np.int64],
+    n_threads: int,
+) -> None:
+    for place, mask in enumerate(subsets_in_order(len(counts) - 1, counts.shape[1] - 1)):
+        odd = np.bitwise_count(codes & mask).sum(axis=1, dtype=np.int64) & 1
+        sums[:, place] = values @ (1 - 2 * odd)
 
 
 def subset_counts(n: int, size: int) -> NDArray[np.int64]:
