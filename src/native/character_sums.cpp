@@ -36,6 +36,7 @@ SPARSACT_DECLARE(void character_sums(CodedValues rows, SmallSubsets subsets, std
 #ifdef SPARSACT_ISA
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "builtins.hpp"
@@ -82,22 +83,21 @@ class Cells {
     std::size_t size() const { return size_; }
     std::size_t words() const { return words_; }
 
-    // Something of each row, `stride` words apart, as the bits of columns (n, words()).
-    void fill(const Word* of_rows, std::size_t stride, std::size_t n, Word* columns) const {
-        const std::size_t width = (n + WORD - 1) / WORD;
-        std::vector<Word> sorted(words_ * WORD * width);
+    // Words of each row (rows, width), the lowest n bits of them as columns (n, words()).
+    void fill(const Word* of_rows, std::size_t width, std::size_t n, Word* columns) {
+        if (sorted_.size() != words_ * WORD * width) sorted_.assign(words_ * WORD * width, 0);
         for (std::size_t i = 0; i < places_.size(); ++i)
-            std::copy_n(of_rows + i * stride, width, sorted.data() + places_[i] * width);
-        transpose_bits(sorted.data(), words_ * WORD, n, columns);
+            for (std::size_t w = 0; w < width; ++w) sorted_[places_[i] * width + w] = of_rows[i * width + w];
+        transpose_bits(sorted_.data(), words_ * WORD, n, columns);
     }
 
-    // The sum of each cell becomes twice what it was, and the number of its rows in `plane` at which a ^ b is
-    // odd; or less that number.
-    void double_and_add(const Word* a, const Word* b, const Word* plane, bool negative,
+    // The sum of each cell becomes twice what it was, 0 at first, plus or minus the number of its rows in
+    // `plane` at which a ^ b is odd.
+    void double_and_add(const Word* a, const Word* b, const Word* plane, bool first, bool negative,
                         std::int64_t* sums) const {
         for (const std::size_t height : heights_) {
             const std::size_t words = height * GROUP;
-            double_and_add_ones(a, b, plane, words, negative, sums);
+            double_and_add_ones(a, b, plane, words, first, negative, sums);
             a += words, b += words, plane += words, sums += GROUP;
         }
     }
@@ -105,6 +105,7 @@ class Cells {
   private:
     std::size_t size_, words_ = 0;
     std::vector<std::size_t> heights_, places_;
+    std::vector<Word> sorted_;  // what is between rows is 0
 };
 
 // Sums of (-1)^|T and c| cells[c] for all subsets T of the coordinates with at most `most` members, in
@@ -112,16 +113,23 @@ class Cells {
 std::int64_t* small_sums(const std::int64_t* cells, std::size_t size, std::size_t most, std::int64_t* room,
                          std::int64_t* sums) {
     if (most == 0 || size == 1) {
-        std::int64_t total = 0;
-        for (std::size_t c = 0; c < size; ++c) total += cells[c];
-        *sums = total;
+        *sums = std::accumulate(cells, cells + size, std::int64_t{0});
         return sums + 1;
     }
     const std::size_t half = size / 2;
+    const std::int64_t *low = cells, *high = cells + half;
     std::int64_t* __restrict part = room;
-    for (std::size_t c = 0; c < half; ++c) part[c] = cells[c] + cells[c + half];
+    std::int64_t difference = 0;
+    for (std::size_t c = 0; c < half; ++c) {
+        part[c] = low[c] + high[c];
+        difference += low[c] - high[c];
+    }
     sums = small_sums(part, half, most, room + half, sums);
-    for (std::size_t c = 0; c < half; ++c) part[c] = cells[c] - cells[c + half];
+    if (most == 1) {  // the subset of this coordinate alone
+        *sums = difference;
+        return sums + 1;
+    }
+    for (std::size_t c = 0; c < half; ++c) part[c] = low[c] - high[c];
     return small_sums(part, half, most - 1, room + half, sums);
 }
 
@@ -156,7 +164,7 @@ class Block {
             for (std::size_t i = 0; i < rows.rows; ++i) used |= values[i];
             used &= (Word{1} << PLANES) - 1;
             lowest_[limb] = used ? static_cast<std::size_t>(trailing_zeros(used)) : 0;
-            beyond_[limb] = used ? WORD - static_cast<std::size_t>(leading_zeros(used)) : 0;
+            beyond_[limb] = used ? WORD - static_cast<std::size_t>(leading_zeros(used)) : 1;
         }
         for (std::size_t most = 0; most <= subsets.size; ++most)
             for (Word T = 0; T < cells_.size(); ++T)
@@ -209,10 +217,9 @@ class Block {
     // Of the rows at which a ^ b is odd: the sums of a limb times the characters of all T of at most `most`.
     void add_up(const Word* a, const Word* b, std::size_t limb, std::size_t most, Room& room) const {
         std::int64_t* sums = room.cells.data();
-        std::fill_n(sums, cells_.size(), 0);
         for (std::size_t bit = beyond_[limb]; bit-- > lowest_[limb];)
             cells_.double_and_add(a, b, planes_.data() + (limb * PLANES + bit) * cells_.words(),
-                                  bit == PLANES - 1, sums);
+                                  bit + 1 == beyond_[limb], bit == PLANES - 1, sums);
         small_sums(sums, cells_.size(), most, sums + cells_.size(), room.sums.data());
         for (std::size_t k = 0; k < places_[most].size(); ++k)
             room.sums[k] *= std::int64_t{1} << lowest_[limb];

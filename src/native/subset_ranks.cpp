@@ -56,35 +56,49 @@ class Writer {
 };
 
 // The subsets before e_0 > e_1 > ... part from it at some e_j, which they lack: they hold at most size - j of
-// the coordinates below it. So the rank is the sum over j of the number of those, counts_[j][e_j].
+// the coordinates below it. So the rank is the sum over j of the number of those.
 template <std::size_t WORDS>
 class Ranks {
   public:
     Ranks(std::size_t n, std::size_t size, std::size_t words)
-        : words_(WORDS ? WORDS : words), n_(std::max<std::size_t>(n, 1)), counts_((size + 1) * n_) {
-        for (std::size_t j = size + 1; j-- > 0;) {
-            std::uint64_t* count = counts_.data() + j * n_;
+        : words_(WORDS ? WORDS : words),
+          size_(size),
+          width_(WORD * words_ + 1),
+          counts_((2 * size + 1) * width_) {
+        for (std::size_t below = 0; below <= size; ++below) {  // of members that may stand below one
+            std::uint64_t* count = counts_.data() + (2 * size - below) * width_;
             count[0] = 1;  // Pascal's rule: without e or with it
-            for (std::size_t e = 0; e + 1 < n; ++e) count[e + 1] = count[e] + (j < size ? count[n_ + e] : 0);
+            for (std::size_t e = 0; e + 1 < n; ++e) count[e + 1] = count[e] + (below ? count[width_ + e] : 0);
         }
     }
 
     std::uint64_t of_difference(const std::uint64_t* a, const std::uint64_t* b) const {
-        const std::uint64_t* count = counts_.data();
+        if constexpr (WORDS == 1) {
+            // Always `size` steps, from the lowest member up, and no branch to guess: beyond the highest
+            // member stands the column of zeros.
+            std::uint64_t bits = a[0] ^ b[0], rank = 0;
+            const std::uint64_t* count =
+                counts_.data() + (size_ + static_cast<std::size_t>(popcount(bits))) * width_;
+            for (std::size_t step = 0; step < size_; ++step, bits &= bits - 1) {
+                count -= width_;
+                rank += count[bits ? trailing_zeros(bits) : 64];
+            }
+            return rank;
+        }
+        const std::uint64_t* count = counts_.data() + size_ * width_;
         std::uint64_t rank = 0;
         for (std::size_t w = words_; w-- > 0;)
-            for (std::uint64_t bits = a[w] ^ b[w]; bits;) {
+            for (std::uint64_t bits = a[w] ^ b[w]; bits; count += width_) {
                 const int bit = 63 - leading_zeros(bits);
                 bits ^= std::uint64_t{1} << bit;
                 rank += count[WORD * w + static_cast<std::size_t>(bit)];
-                count += n_;
             }
         return rank;
     }
 
   private:
-    std::size_t words_, n_;
-    std::vector<std::uint64_t> counts_;
+    std::size_t words_, size_, width_;
+    std::vector<std::uint64_t> counts_;  // (2 size + 1, width): below `size` of zeros, then by members above
 };
 
 template <std::size_t WORDS>

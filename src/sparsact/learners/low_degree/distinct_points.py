@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.hypercube import WORD, Masks, n_words
+from sparsact.hypercube import WORD, Masks, n_subsets, n_words
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic, Reading
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, check_bits
 from sparsact.learners.points import Points
@@ -22,6 +22,8 @@ from sparsact.saving.schema import Arrays, State, check_array
 from sparsact.statistics.exact_sum import LIMB_BITS, ExactSum
 
 _COUNTS_AT_ONCE: Final = 1 << 22
+_MANY_ROWS, _MANY_COLUMNS = 1 << 12, 8  # that fill the words of a sort
+_ROWS_AT_ONCE, _LIMBS_AT_ONCE = 1 << 18, 8  # of a sort: some ten megabytes
 _MAX_APPENDED: Final = 4096  # batches, since each fork copies their list
 
 
@@ -61,6 +63,27 @@ def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: i
                 result[place, row] = _signed_sums(points, planes, worth, masks, n_threads)
     bound = max(1, points.n_rows) << (LIMB_BITS + 1)
     return ExactSum(values.base, result.reshape(len(limbs), *values.shape[:-1], len(masks)), bound)
+
+
+def small_correlations(
+    codes: NDArray[np.uint64], n: int, values: ExactSum, size: int, *, n_threads: int = 1
+) -> ExactSum:
+    """The same for all subsets of at most ``size`` of n coordinates, in the order of the numbers that they spell.
+
+    A pass over many rows serves several subsets, see :func:`sparsact.kernels.character_sums`. Points are packed by row.
+    """
+    m = len(codes)
+    if m < _MANY_ROWS or n < _MANY_COLUMNS:
+        return correlations(Points.from_codes(codes, n), values, kernels.subsets_in_order(n, size), n_threads=n_threads)
+    values.normalize()
+    limbs = values.limbs.reshape(-1, m)
+    sums = np.zeros((len(limbs), n_subsets(n, size)), dtype=np.int64)
+    for some in (slice(start, start + _LIMBS_AT_ONCE) for start in range(0, len(limbs), _LIMBS_AT_ONCE)):
+        for start in range(0, m, _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            part = np.ascontiguousarray(limbs[some, rows])
+            sums[some] += kernels.character_sums(codes[rows], part, n, size, n_threads=n_threads)
+    return ExactSum(values.base, sums.reshape(*values.limbs.shape[:-1], sums.shape[1]), m << (LIMB_BITS + 1))
 
 
 def _bit_planes(limb: NDArray[np.int64], *, top: bool) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -122,6 +145,12 @@ class SymmetricDifferences:
             return cls(kernels.subsets_in_order(family.n, size), size)
         masks, position = kernels.symmetric_differences(family.with_empty)
         return cls(masks, position=position)
+
+    def moments(self, points: DistinctPoints, *, n_threads: int = 1) -> ExactSum:
+        """Sums of the weights of points times the character of each difference, (N,)."""
+        if self.position is None:
+            return small_correlations(points.codes, points.n, points.weights, self.size, n_threads=n_threads)
+        return correlations(points.points, points.weights, self.masks, n_threads=n_threads)
 
     def places(self, masks: Masks) -> NDArray[np.intp]:
         """Places of some of the masks."""
@@ -223,11 +252,6 @@ class DistinctPoints(ExactStatistic):
         twin._appended = [*self._appended]
         return twin
 
-    def rescaled(self, exponent: int, origin: NDArray[np.float64]) -> Self:
-        """The same rows with targets ``y_t / 2**(32 * exponent) - origin_t``, exactly; to read from: it shares sums."""
-        self.deduplicate()
-        return super().rescaled(exponent, origin)
-
     def state(self) -> tuple[State, Arrays]:
         """The sums as JSON and arrays."""
         self.deduplicate()
@@ -244,12 +268,21 @@ class DistinctPoints(ExactStatistic):
     def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), from the unique symmetric differences."""
         differences = SymmetricDifferences.of(family)
-        moments = correlations(self.points, self.weights, differences.masks, n_threads=n_threads)
+        moments = differences.moments(self, n_threads=n_threads)
         return differences.gram(family, read(moments), n_threads=n_threads)
 
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
-        return correlations(self.points, self.sums, family.with_empty, n_threads=n_threads).to_float()
+        return self.sums_of(family, n_threads=n_threads).to_float()
+
+    def sums_of(self, family: Family, *, n_threads: int = 1) -> ExactSum:
+        """Exact weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
+        self.flush()
+        span = family.degree_range
+        if span is None or span[0] > 1:
+            return correlations(self.points, self.sums, family.with_empty, n_threads=n_threads)
+        sums = small_correlations(self.codes, self.n, self.sums, span[1], n_threads=n_threads)
+        return sums.take(np.lexsort(family.with_empty.T).argsort())
 
     def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
         """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows."""
@@ -264,8 +297,11 @@ class DistinctPoints(ExactStatistic):
         return self._shares_of_ones(correlations(self.points, self.weights, Family.full(self.n, 1).masks))
 
     def _weighted(self) -> Points:
-        """The points that have a weight."""
-        self.deduplicate()
+        """The points that have a weight, some of them repeated."""
+        self.flush()
+        self.weights.normalize()
+        if (self.weights.limbs[-1:] < 0).any():  # rows that were taken away
+            self.deduplicate()
         return Points.from_codes(np.ascontiguousarray(self.codes[self.weights.nonzero()]), self.n)
 
     def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
