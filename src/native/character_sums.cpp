@@ -14,7 +14,7 @@ namespace sparsact {
 struct CodedValues {
     const std::uint64_t* codes;  // (rows, words of n)
     const std::int64_t* values;  // (limbs, rows), in [-2^32, 2^32)
-    std::size_t rows, n, limbs;
+    std::size_t rows, n, limbs;  // fewer than 2^29 rows
 };
 
 // Subsets of at most `size` of n coordinates, in the order of the numbers they spell. The subsets before
@@ -36,6 +36,7 @@ SPARSACT_DECLARE(void character_sums(CodedValues rows, SmallSubsets subsets, std
 #ifdef SPARSACT_ISA
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -52,42 +53,54 @@ namespace {
 using Word = std::uint64_t;
 constexpr std::size_t WORD = 64;
 
-// Rows sorted by the bits of a block, 64 of one cell to a word; eight cells stand side by side, all as high
-// as the fullest of them. What is left of a word is no row: its bits are 0.
+// Rows by their bits in a block. Where they are sorted, 64 of one cell make a word; eight cells stand side by
+// side, all as high as the fullest of them. What is left of a word is no row: its bits are 0.
 class Cells {
   public:
     Cells(const CodedValues& rows, std::size_t first, std::size_t width)
-        : size_(std::size_t{1} << width), heights_(size_ / GROUP), places_(rows.rows) {
+        : size_(std::size_t{1} << width), cell_(rows.rows) {
         const std::size_t words = (rows.n + WORD - 1) / WORD, word = first / WORD, shift = first % WORD;
-        std::vector<std::uint32_t> cell(rows.rows), filled(size_);
         for (std::size_t i = 0; i < rows.rows; ++i) {
             const Word* code = rows.codes + i * words;
             Word bits = code[word] >> shift;
             if (shift + width > WORD && word + 1 < words) bits |= code[word + 1] << (WORD - shift);
-            cell[i] = static_cast<std::uint32_t>(bits & (size_ - 1));
-            places_[i] = filled[cell[i]]++;
+            cell_[i] = static_cast<std::uint32_t>(bits & (size_ - 1));
         }
-        std::vector<std::size_t> starts(heights_.size());
-        for (std::size_t group = 0; group < heights_.size(); ++group) {
+    }
+
+    void sort() {
+        std::vector<std::uint32_t> filled(size_);
+        std::vector<std::size_t> starts(size_ / GROUP);
+        places_.resize(cell_.size());
+        for (std::size_t i = 0; i < cell_.size(); ++i) places_[i] = filled[cell_[i]]++;
+        for (std::size_t group = 0; group < starts.size(); ++group) {
             const auto* own = filled.data() + group * GROUP;
-            heights_[group] = (*std::max_element(own, own + GROUP) + WORD - 1) / WORD;
+            heights_.push_back((*std::max_element(own, own + GROUP) + WORD - 1) / WORD);
             starts[group] = words_;
             words_ += heights_[group] * GROUP;
         }
-        for (std::size_t i = 0; i < rows.rows; ++i) {
-            const std::size_t group = cell[i] / GROUP, slot = places_[i];
-            places_[i] = WORD * (starts[group] + slot / WORD * GROUP + cell[i] % GROUP) + slot % WORD;
+        for (std::size_t i = 0; i < cell_.size(); ++i) {
+            const std::size_t group = cell_[i] / GROUP, slot = places_[i];
+            places_[i] = static_cast<std::uint32_t>(
+                WORD * (starts[group] + slot / WORD * GROUP + cell_[i] % GROUP) + slot % WORD);
         }
     }
 
     std::size_t size() const { return size_; }
     std::size_t words() const { return words_; }
 
+    // Sums of the values of the rows of each cell.
+    void add_up(const std::int64_t* values, std::int64_t* sums) const {
+        std::fill_n(sums, size_, 0);
+        for (std::size_t i = 0; i < cell_.size(); ++i) sums[cell_[i]] += values[i];
+    }
+
     // Words of each row (rows, width), the lowest n bits of them as columns (n, words()).
     void fill(const Word* of_rows, std::size_t width, std::size_t n, Word* columns) {
         if (sorted_.size() != words_ * WORD * width) sorted_.assign(words_ * WORD * width, 0);
         for (std::size_t i = 0; i < places_.size(); ++i)
-            for (std::size_t w = 0; w < width; ++w) sorted_[places_[i] * width + w] = of_rows[i * width + w];
+            for (std::size_t w = 0; w < width; ++w)
+                sorted_[std::size_t{places_[i]} * width + w] = of_rows[i * width + w];
         transpose_bits(sorted_.data(), words_ * WORD, n, columns);
     }
 
@@ -104,7 +117,8 @@ class Cells {
 
   private:
     std::size_t size_, words_ = 0;
-    std::vector<std::size_t> heights_, places_;
+    std::vector<std::uint32_t> cell_, places_;
+    std::vector<std::size_t> heights_;
     std::vector<Word> sorted_;  // what is between rows is 0
 };
 
@@ -147,60 +161,70 @@ class Block {
   public:
     Block(const CodedValues& rows, const SmallSubsets& subsets, std::size_t first, std::size_t width)
         : cells_(rows, first, width),
+          rows_(rows),
           subsets_(subsets),
           first_(first),
           above_(first + width),
-          limbs_(rows.limbs),
-          columns_(rows.n * cells_.words()),
-          planes_(limbs_ * PLANES * cells_.words()),
-          lowest_(limbs_),
-          beyond_(limbs_),
+          lowest_(rows.limbs),
+          beyond_(rows.limbs),
           places_(subsets.size + 1) {
-        cells_.fill(rows.codes, (rows.n + WORD - 1) / WORD, rows.n, columns_.data());
-        for (std::size_t limb = 0; limb < limbs_; ++limb) {
-            const auto* values = reinterpret_cast<const Word*>(rows.values) + limb * rows.rows;
-            cells_.fill(values, 1, PLANES, planes_.data() + limb * PLANES * cells_.words());
-            Word used = 0;
-            for (std::size_t i = 0; i < rows.rows; ++i) used |= values[i];
-            used &= (Word{1} << PLANES) - 1;
-            lowest_[limb] = used ? static_cast<std::size_t>(trailing_zeros(used)) : 0;
-            beyond_[limb] = used ? WORD - static_cast<std::size_t>(leading_zeros(used)) : 1;
-        }
         for (std::size_t most = 0; most <= subsets.size; ++most)
             for (Word T = 0; T < cells_.size(); ++T)
                 if (static_cast<std::size_t>(popcount(T)) <= most) places_[most].push_back(rank(T, most));
     }
 
     void fill(std::int64_t* sums, int n_threads) {
-        const std::size_t size = subsets_.size, words = cells_.words(), n = subsets_.n;
-        Scratch<Word> nothing(words), everything(words);
-        std::fill_n(nothing.data(), words, 0);
-        std::fill_n(everything.data(), words, ~Word{0});
-        Room own = room();
-        for (std::size_t most = 0; most <= size; ++most)
-            for (std::size_t limb = 0; limb < limbs_; ++limb) {
-                add_up(nothing.data(), everything.data(), limb, most, own);
-                whole_.push_back(own.sums);
-            }
-        for (std::size_t limb = 0; limb < limbs_; ++limb)
+        const std::size_t size = subsets_.size, n = subsets_.n;
+        add_up_all_rows();
+        for (std::size_t limb = 0; limb < rows_.limbs; ++limb)
             for (std::size_t k = 0; k < places_[size].size(); ++k)
                 sums[limb * subsets_.count() + static_cast<std::size_t>(places_[size][k])] =
-                    whole_[size * limbs_ + limb][k];
+                    whole_[size * rows_.limbs + limb][k];
         if (size < 2 || above_ >= n) return;
+        sort();
         const auto threads = std::min(n - above_, static_cast<std::size_t>(available_threads(n_threads)));
         // Each subset belongs to one P, and P to the thread of its highest column.
         in_parallel(static_cast<int>(threads), threads, [&](std::size_t thread) {
-            Room mine = room();
+            Room room(cells_.words(), cells_.size(), size, places_[size].size());
+            Word* none = room.levels.data();
+            std::fill_n(none, cells_.words(), 0);
             for (std::size_t column = above_ + thread; column < n; column += threads)
-                with(column, nothing.data(), size, 0, mine, sums);
+                with(column, none, size, 0, room, sums);
         });
     }
 
   private:
     static constexpr std::size_t PLANES = 33;  // of a limb: 32 bits and the sign
 
-    Room room() const {
-        return Room(cells_.words(), cells_.size(), subsets_.size, places_[subsets_.size].size());
+    void add_up_all_rows() {
+        std::vector<std::int64_t> sums(cells_.size()), room(cells_.size());
+        whole_.resize(places_.size() * rows_.limbs);
+        for (std::size_t limb = 0; limb < rows_.limbs; ++limb) {
+            cells_.add_up(rows_.values + limb * rows_.rows, sums.data());
+            for (std::size_t most = 0; most < places_.size(); ++most) {
+                auto& whole = whole_[most * rows_.limbs + limb];
+                whole.resize(places_[most].size());
+                small_sums(sums.data(), sums.size(), most, room.data(), whole.data());
+            }
+        }
+    }
+
+    // The columns, and the bits of the values, with the rows in the order of cells.
+    void sort() {
+        cells_.sort();
+        columns_ = std::make_unique<Scratch<Word>>(rows_.n * cells_.words());
+        planes_ = std::make_unique<Scratch<Word>>(rows_.limbs * PLANES * cells_.words());
+        cells_.fill(rows_.codes, (rows_.n + WORD - 1) / WORD, rows_.n, columns_->data());
+        for (std::size_t limb = 0; limb < rows_.limbs; ++limb) {
+            const auto* values = reinterpret_cast<const Word*>(rows_.values) + limb * rows_.rows;
+            Word used = 0;
+            for (std::size_t i = 0; i < rows_.rows; ++i) used |= values[i];
+            used &= (Word{1} << PLANES) - 1;
+            if (used == 0) used = 1;
+            lowest_[limb] = static_cast<std::size_t>(trailing_zeros(used));
+            beyond_[limb] = WORD - static_cast<std::size_t>(leading_zeros(used));
+            cells_.fill(values, 1, beyond_[limb], planes_->data() + limb * PLANES * cells_.words());
+        }
     }
 
     // Of a subset T of the block below higher members, when most of all members are still to come.
@@ -214,30 +238,24 @@ class Block {
         return rank;
     }
 
-    // Of the rows at which a ^ b is odd: the sums of a limb times the characters of all T of at most `most`.
-    void add_up(const Word* a, const Word* b, std::size_t limb, std::size_t most, Room& room) const {
-        std::int64_t* sums = room.cells.data();
-        for (std::size_t bit = beyond_[limb]; bit-- > lowest_[limb];)
-            cells_.double_and_add(a, b, planes_.data() + (limb * PLANES + bit) * cells_.words(),
-                                  bit + 1 == beyond_[limb], bit == PLANES - 1, sums);
-        small_sums(sums, cells_.size(), most, sums + cells_.size(), room.sums.data());
-        for (std::size_t k = 0; k < places_[most].size(); ++k)
-            room.sums[k] *= std::int64_t{1} << lowest_[limb];
-    }
-
     // Fills the sums of P with `column` and every T, and of what lies below. `parent` is the parity of P;
     // `left` members may join P.
     void with(std::size_t column, const Word* parent, std::size_t left, std::int64_t rank, Room& room,
               std::int64_t* sums) const {
         const std::size_t words = cells_.words(), most = left - 1;
-        const Word* own = columns_.data() + column * words;
+        const Word* own = columns_->data() + column * words;
         rank += subsets_.below(column, left);
-        for (std::size_t limb = 0; limb < limbs_; ++limb) {
-            add_up(parent, own, limb, most, room);
+        for (std::size_t limb = 0; limb < rows_.limbs; ++limb) {
+            std::int64_t *in_cells = room.cells.data(), *odd = room.sums.data();
+            for (std::size_t bit = beyond_[limb]; bit-- > lowest_[limb];)
+                cells_.double_and_add(parent, own, planes_->data() + (limb * PLANES + bit) * words,
+                                      bit + 1 == beyond_[limb], bit == PLANES - 1, in_cells);
+            small_sums(in_cells, cells_.size(), most, in_cells + cells_.size(), odd);
             std::int64_t* to = sums + limb * subsets_.count() + rank;
-            const std::int64_t* whole = whole_[most * limbs_ + limb].data();
+            const std::int64_t unit = std::int64_t{2} << lowest_[limb];
+            const std::int64_t* whole = whole_[most * rows_.limbs + limb].data();
             for (std::size_t k = 0; k < places_[most].size(); ++k)
-                to[places_[most][k]] = whole[k] - 2 * room.sums[k];
+                to[places_[most][k]] = whole[k] - odd[k] * unit;
         }
         if (most < 2) return;
         Word* __restrict parity = room.levels.data() + most * words;
@@ -246,9 +264,10 @@ class Block {
     }
 
     Cells cells_;
+    CodedValues rows_;
     SmallSubsets subsets_;
-    std::size_t first_, above_, limbs_;
-    Scratch<Word> columns_, planes_;
+    std::size_t first_, above_;
+    std::unique_ptr<Scratch<Word>> columns_, planes_;
     std::vector<std::size_t> lowest_, beyond_;       // bits that values of a limb have
     std::vector<std::vector<std::int64_t>> places_;  // of all T of at most so many members, after that of P
     std::vector<std::vector<std::int64_t>> whole_;   // sums at all rows, for each of these and each limb

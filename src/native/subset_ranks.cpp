@@ -1,23 +1,26 @@
 // All subsets of at most `size` of n coordinates in numeric order, and the rank of each among them.
-// No vectors in it: compiled once.
 #include <cstddef>
 #include <cstdint>
 
 #include "family.hpp"
+#include "isa.hpp"
 
 namespace sparsact {
 
 // masks (subsets, words), in the order of the numbers they spell; the last word is the most significant.
 void subsets_in_order(std::size_t n, std::size_t size, std::size_t words, std::uint64_t* masks);
 
-// gram (family.size, family.size): gram[a, b] = moments[rank of masks[a] ^ masks[b]], which has at most
-// `size` members. n_threads <= 0: as many as OpenMP would take.
-void ranked_gram(Family family, const double* moments, std::size_t n, std::size_t size, double* gram,
-                 int n_threads);
+constexpr std::size_t WORD = 64;
+
+SPARSACT_DECLARE(
+    // gram (family.size, family.size): gram[a, b] = moments[rank of masks[a] ^ masks[b]], which has at most
+    // `size` members. n_threads <= 0: as many as OpenMP would take.
+    void ranked_gram(Family family, const double* moments, std::size_t n, std::size_t size, double* gram,
+                     int n_threads);)
 
 }  // namespace sparsact
 
-#ifdef SPARSACT_ISA_portable
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <array>
@@ -26,12 +29,11 @@ void ranked_gram(Family family, const double* moments, std::size_t n, std::size_
 #include "builtins.hpp"
 #include "threads.hpp"
 
+#ifdef SPARSACT_ISA_portable
+
 namespace sparsact {
 
 namespace {
-
-constexpr std::size_t WORD = 64;
-constexpr std::size_t TILE = 64;  // of the Gram matrix: it and its mirror image stay in cache
 
 // Writes a prefix alone, then, by their highest member, all ways to add at most `size` of the coordinates
 // below `end`.
@@ -54,6 +56,22 @@ class Writer {
     std::vector<std::uint64_t> prefix_;
     std::uint64_t* next_;
 };
+
+}  // namespace
+
+void subsets_in_order(std::size_t n, std::size_t size, std::size_t words, std::uint64_t* masks) {
+    Writer(words, masks).write(n, size);
+}
+
+}  // namespace sparsact
+
+#endif
+
+namespace sparsact::SPARSACT_ISA {
+
+namespace {
+
+constexpr std::size_t TILE = 64;  // of the Gram matrix: it and its mirror image stay in cache
 
 // The subsets before e_0 > e_1 > ... part from it at some e_j, which they lack: they hold at most size - j of
 // the coordinates below it. So the rank is the sum over j of the number of those.
@@ -125,7 +143,7 @@ void fill_gram(Family family, const double* moments, std::size_t n, std::size_t 
     };
     const std::size_t tiles = (D + TILE - 1) / TILE;
     // A long band of tiles goes with a short one, so that all threads have as much to do.
-    portable::in_parallel(portable::available_threads(n_threads), (tiles + 1) / 2, [&](std::size_t band) {
+    in_parallel(available_threads(n_threads), (tiles + 1) / 2, [&](std::size_t band) {
         fill_band(band);
         if (tiles - 1 - band != band) fill_band(tiles - 1 - band);
     });
@@ -133,19 +151,15 @@ void fill_gram(Family family, const double* moments, std::size_t n, std::size_t 
 
 }  // namespace
 
-void subsets_in_order(std::size_t n, std::size_t size, std::size_t words, std::uint64_t* masks) {
-    Writer(words, masks).write(n, size);
-}
-
 void ranked_gram(Family family, const double* moments, std::size_t n, std::size_t size, double* gram,
                  int n_threads) {
     const auto fill = family.words == 1 ? fill_gram<1> : family.words == 2 ? fill_gram<2> : fill_gram<0>;
     fill(family, moments, n, size, gram, n_threads);
 }
 
-}  // namespace sparsact
+}  // namespace sparsact::SPARSACT_ISA
 
-#elif !defined(SPARSACT_ISA)
+#else
 
 #include "bind.hpp"
 
@@ -172,7 +186,7 @@ SPARSACT_BINDINGS(module) {
             const double* values = moments.data();
             double* out = gram.data();
             nb::gil_scoped_release unlocked;
-            ranked_gram(family, values, n, size, out, n_threads);
+            SPARSACT_DISPATCH(ranked_gram, family, values, n, size, out, n_threads);
         },
         nb::arg("masks").noconvert(), nb::arg("moments").noconvert(), nb::arg("n"), nb::arg("size"),
         nb::arg("gram").noconvert(), nb::arg("n_threads"));
