@@ -28,7 +28,7 @@ from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.statistics.statistic import Batch
 
 _ROWS_AT_ONCE: Final = 1 << 16
-_ROWS_OF_CELLS: Final = 32  # as many times the rows that conjugate gradients need to prefer cells
+_CACHED_N: Final = 16
 _BYTES_OF_A_FOLD: Final = 4096  # of the sums of no rows, as objects
 _FORMS: Final[dict[str, Callable[[int, int], LowDegreeStatistic]]] = {
     Cells.kind: Cells,
@@ -189,9 +189,9 @@ class Accumulator:
         if spec.solver == "kernel":
             return None
         size = spec.size(self.n, n_rows, self.n_targets)
-        # Where moments are written out, rows give them faster than cells, unless most cells have several.
-        least = 1 if size.n_monomials > MAX_CHOLESKY else _ROWS_OF_CELLS
-        preferred = spec.solver != "moments" and prefers_cells(self.n, n_rows // least)
+        # Few rows give moments faster than a table of cells beyond the cache; conjugate gradients need the table.
+        counted = n_rows // (8 if self.n > _CACHED_N and size.n_monomials <= MAX_CHOLESKY else 1)
+        preferred = spec.solver != "moments" and prefers_cells(self.n, counted)
         if spec.solver == "cells" or (
             preferred and has_room(self.n_folds * cells_bytes(self.n, self.n_targets), spec.max_memory)
         ):

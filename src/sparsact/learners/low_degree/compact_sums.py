@@ -255,7 +255,6 @@ class Moments(CompactSums):
 
     def summed(self, points: DistinctPoints) -> tuple[ExactSum, ExactSum]:
         """New weights and sums in this form, of distinct points."""
-        points.flush()
         weights = self.differences.moments(points, n_threads=self.n_threads)
         return weights, points.sums_of(self.family, n_threads=self.n_threads)
 

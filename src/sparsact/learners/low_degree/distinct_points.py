@@ -148,6 +148,7 @@ class SymmetricDifferences:
 
     def moments(self, points: DistinctPoints, *, n_threads: int = 1) -> ExactSum:
         """Sums of the weights of points times the character of each difference, (N,)."""
+        points.flush()
         if self.position is None:
             return small_correlations(points.codes, points.n, points.weights, self.size, n_threads=n_threads)
         return correlations(points.points, points.weights, self.masks, n_threads=n_threads)
