@@ -27,7 +27,7 @@ from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.statistics.statistic import Batch
 
-_ROWS_AT_ONCE: Final = 1 << 16
+_ROWS_AT_ONCE: Final = 1 << 17
 _CACHED_N: Final = 16
 _BYTES_OF_A_FOLD: Final = 4096  # of the sums of no rows, as objects
 _FORMS: Final[dict[str, Callable[[int, int], LowDegreeStatistic]]] = {

@@ -226,11 +226,12 @@ class DistinctPoints(ExactStatistic):
     def flush(self) -> None:
         """Put the appended rows next to the others, in any order, by one assignment."""
         if self._appended:
-            codes, weights, sums = zip(*self._appended, strict=True)
-            all_codes = np.concatenate([self.codes, *codes])
-            all_weights = ExactSum.concatenated([self.weights, *weights])
-            all_sums = ExactSum.concatenated([self.sums, *sums])
-            self.codes, self.weights, self.sums, self._appended = all_codes, all_weights, all_sums, []
+            parts = [(self.codes, self.weights, self.sums), *self._appended][not len(self.codes) :]
+            codes, weights, sums = zip(*parts, strict=True)
+            together = codes[0], weights[0], sums[0]
+            if len(parts) > 1:
+                together = np.concatenate(codes), ExactSum.concatenated(weights), ExactSum.concatenated(sums)
+            (self.codes, self.weights, self.sums), self._appended = together, []
 
     def deduplicate(self) -> None:
         """Merge equal points, in table order, and drop points of weight 0: the canonical form."""

@@ -72,9 +72,11 @@ class Factor:
         if rank is None:  # each feature in its own unit
             failed = failed or bool((diagonal <= noise).any())
             least = np.inf if failed else 10 * (size * _EPS + float(np.sum(noise / diagonal)) / size)
-            accurate = not failed and (alpha > least * size * diagonal.max() or self._condition(length, diagonal) > least)
+            accurate = not failed and (
+                alpha > least * size * diagonal.max() or self._condition(length, diagonal) > least
+            )
         else:
-            accurate = not failed and (surely or self._condition(length) > _WELL_CONDITIONED)
+            accurate = not failed and (surely or self._is_well_conditioned(length))
         if not accurate and rank is not None:
             self.rank = rank()
             accurate = not failed and self.rank == size
@@ -89,6 +91,17 @@ class Factor:
         kept = np.arange(size) >= size - self.rank
         kept &= values > size * _EPS * values[-1]  # the others are there, but lost to rounding
         self._values, self._vectors = values[kept], vectors[:, kept]
+
+    def _is_well_conditioned(self, length: float) -> bool:
+        r"""Whether the reciprocal condition is above 1e-7, by the determinant if that shows it.
+
+        The other eigenvalues have a mean of at most :math:`t = \operatorname{tr} A / (D - 1)`, so that the least is at
+        least :math:`\det A / t^{D - 1}`; and :math:`\|A^{-1}\|_1 \le \sqrt{D} / \lambda_{\min}`.
+        """
+        pivots, size = self._cholesky.diagonal() ** 2, len(self._gram)
+        mean = float(self._gram.trace() + size * self._alpha) / max(size - 1, 1)
+        least = mean * np.exp(np.log(pivots / mean).sum())
+        return bool(least > _WELL_CONDITIONED * np.sqrt(size) * length) or self._condition(length) > _WELL_CONDITIONED
 
     def _condition(self, length: float, diagonal: NDArray[np.float64] | None = None) -> float:
         """Reciprocal condition by LAPACK or, where that is blind to a column that nearly depends on others, by pivots.
