@@ -14,7 +14,7 @@ namespace sparsact {
 struct CodedValues {
     const std::uint64_t* codes;  // (rows, words of n)
     const std::int64_t* values;  // (limbs, rows), in [-2^32, 2^32)
-    std::size_t rows, n, limbs;  // fewer than 2^29 rows
+    std::size_t rows, n, limbs;
 };
 
 // Subsets of at most `size` of n coordinates, in the order of the numbers they spell. The subsets before
@@ -81,8 +81,7 @@ class Cells {
         }
         for (std::size_t i = 0; i < cell_.size(); ++i) {
             const std::size_t group = cell_[i] / GROUP, slot = places_[i];
-            places_[i] = static_cast<std::uint32_t>(
-                WORD * (starts[group] + slot / WORD * GROUP + cell_[i] % GROUP) + slot % WORD);
+            places_[i] = WORD * (starts[group] + slot / WORD * GROUP + cell_[i] % GROUP) + slot % WORD;
         }
     }
 
@@ -99,8 +98,7 @@ class Cells {
     void fill(const Word* of_rows, std::size_t width, std::size_t n, Word* columns) {
         if (sorted_.size() != words_ * WORD * width) sorted_.assign(words_ * WORD * width, 0);
         for (std::size_t i = 0; i < places_.size(); ++i)
-            for (std::size_t w = 0; w < width; ++w)
-                sorted_[std::size_t{places_[i]} * width + w] = of_rows[i * width + w];
+            for (std::size_t w = 0; w < width; ++w) sorted_[places_[i] * width + w] = of_rows[i * width + w];
         transpose_bits(sorted_.data(), words_ * WORD, n, columns);
     }
 
@@ -117,8 +115,8 @@ class Cells {
 
   private:
     std::size_t size_, words_ = 0;
-    std::vector<std::uint32_t> cell_, places_;
-    std::vector<std::size_t> heights_;
+    std::vector<std::uint32_t> cell_;
+    std::vector<std::size_t> heights_, places_;
     std::vector<Word> sorted_;  // what is between rows is 0
 };
 

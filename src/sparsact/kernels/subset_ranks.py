@@ -13,6 +13,7 @@ from sparsact.hypercube import WORD, Masks, members_in_rounds, n_subsets, n_word
 from sparsact.kernels import dispatch
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 _NARROWEST, _WIDEST = 5, 10  # columns of a block, as many cells as rows fill with words of 64
 
 
@@ -87,13 +88,11 @@ def _ranked_gram(masks: Masks, moments: Array, n: int, size: int, gram: Array, n
         row[:] = moments[_ranks(masks ^ mask, counts)]
 
 
-def character_sums(
-    codes: NDArray[np.uint64], values: NDArray[np.int64], n: int, size: int, *, n_threads: int = 1
-) -> NDArray[np.int64]:
+def character_sums(codes: Masks, values: Integers, n: int, size: int, *, n_threads: int = 1) -> Integers:
     r"""Exact :math:`\sum_i v_i \chi_S(x_i)` for all subsets S of at most ``size`` coordinates, (L, N).
 
-    Rows are sorted by a block of columns. For a subset P of the columns beyond, one pass over the rows sums the values
-    at which P is odd, by the bits of the block; a transform of these sums serves P with every subset of the block.
+    Subsets are in the order of :func:`subsets_in_order`. Rows are sorted by a block of columns; for a subset P of the
+    columns beyond, one pass over them gives the sums of P with every subset of the block.
 
     Parameters
     ----------
@@ -101,10 +100,6 @@ def character_sums(
         Points, packed by row; n >= 3.
     values : ndarray of shape (L, m), int64
         In ``range(-2**32, 2**32)``, C-contiguous.
-    n, size : int
-        The subsets are those of :func:`subsets_in_order`.
-    n_threads : int
-        Threads over subsets P.
     """
     counts = subset_counts(n, size)
     sums = np.empty((len(values), counts[n, size]), dtype=np.int64)
@@ -115,19 +110,14 @@ def character_sums(
 
 @dispatch.kernel
 def _character_sums(
-    codes: NDArray[np.uint64],
-    values: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    width: int,
-    sums: NDArray[np.int64],
-    n_threads: int,
+    codes: Masks, values: Integers, counts: Integers, width: int, sums: Integers, n_threads: int
 ) -> None:
     for place, mask in enumerate(subsets_in_order(len(counts) - 1, counts.shape[1] - 1)):
         odd = np.bitwise_count(codes & mask).sum(axis=1, dtype=np.int64) & 1
         sums[:, place] = values @ (1 - 2 * odd)
 
 
-def subset_counts(n: int, size: int) -> NDArray[np.int64]:
+def subset_counts(n: int, size: int) -> Integers:
     """Number of subsets of ``range(e)`` with at most r members, (n + 1, size + 1), by Pascal's rule."""
     counts = np.ones((n + 1, size + 1), dtype=np.int64)
     for e in range(n):
@@ -135,7 +125,7 @@ def subset_counts(n: int, size: int) -> NDArray[np.int64]:
     return counts
 
 
-def _ranks(masks: Masks, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ranks(masks: Masks, counts: Integers) -> Integers:
     size = counts.shape[1] - 1
     ranks, above = np.zeros(len(masks), dtype=np.int64), sizes(masks)
     for rows, members in members_in_rounds(masks):

@@ -46,13 +46,11 @@ _OF_A_FIT: Final = {"reset", "multi_output", "y_numeric", "dtype", "accept_spars
 
 def _nothing_to_find(X: object, y: object, checks: dict[str, Any]) -> TypeGuard[NDArray[np.float64]]:
     """Whether X and y are plain arrays of finite float64 to fit: scikit-learn's first check searches for plugins."""
-    if not checks.get("reset", True) or checks.get("dtype") != "numeric" or checks.keys() - _OF_A_FIT:
+    fits = checks.get("reset", True) and checks.get("dtype") == "numeric" and not checks.keys() - _OF_A_FIT
+    if not fits or type(X) is not np.ndarray or type(y) is not np.ndarray or not X.dtype == y.dtype == np.float64:
         return False
-    both = type(X) is np.ndarray and type(y) is np.ndarray
-    if not both or X.dtype != np.float64 or y.dtype != np.float64 or X.ndim != 2 or y.shape != (len(X),):
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        return X.size > 0 and bool(np.isfinite(X.sum()) and np.isfinite(y.sum()))  # else there may be one that is not
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum that is finite has no other numbers in it
+        return X.ndim == 2 and X.size > 0 and y.shape == X.shape[:1] and bool(np.isfinite(X.sum() + y.sum()))
 
 
 def refuse_named_columns(learner: object, X: object) -> None:

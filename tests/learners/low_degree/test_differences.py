@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sparsact.kernels import subsets_in_order
-from sparsact.learners.low_degree import distinct_points
 from sparsact.learners.low_degree.compact_sums import Moments
 from sparsact.learners.low_degree.distinct_points import (
     DistinctPoints,
@@ -55,10 +54,8 @@ def test_a_stored_span_must_be_that_of_its_masks():
 
 
 @pytest.mark.parametrize(("n", "size"), [(9, 3), (8, 8), (67, 2)])
-def test_sums_of_many_rows_are_those_of_each_subset(n, size, monkeypatch):
-    """A pass for several subsets, in pieces of rows and of limbs, gives the sums that a pass for each gives."""
-    monkeypatch.setattr(distinct_points, "_ROWS_AT_ONCE", 3000)
-    monkeypatch.setattr(distinct_points, "_LIMBS_AT_ONCE", 5)
+def test_sums_of_many_rows_are_those_of_each_subset(n, size):
+    """A pass for several subsets gives the sums that a pass for each gives."""
     rng = np.random.default_rng(n)
     bits = rng.integers(0, 2, (5003, n))
     codes = pack(bits, "bits").codes()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.hypercube import WORD, Masks, n_subsets, n_words
+from sparsact.hypercube import WORD, Masks, n_words
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic, Reading
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, check_bits
 from sparsact.learners.points import Points
@@ -23,34 +23,15 @@ from sparsact.statistics.exact_sum import LIMB_BITS, ExactSum
 
 _COUNTS_AT_ONCE: Final = 1 << 22
 _MANY_ROWS, _MANY_COLUMNS = 1 << 12, 8  # that fill the words of a sort
-_ROWS_AT_ONCE, _LIMBS_AT_ONCE = 1 << 18, 8  # of a sort: some ten megabytes
 _MAX_APPENDED: Final = 4096  # batches, since each fork copies their list
 
 
 def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: int = 1) -> ExactSum:
-    r"""Exact :math:`\sum_i v_i \chi_S(x_i)` for every subset.
+    r"""Exact :math:`\sum_i v_i \chi_S(x_i)` of values (..., m) at m points for every subset, (..., N).
 
     Each limb of the values is cut into bit planes; a plane's correlation is its popcount minus twice the popcount of
-    its overlap with the parity of the columns in S.
-
-    Parameters
-    ----------
-    points : Points
-        m points of n coordinates.
-    values : ExactSum of shape (..., m)
-        One value a point.
-    masks : ndarray of shape (N, words), uint64
-        The subsets; fastest when neighbours share high coordinates.
-    n_threads : int
-        Threads of the kernel; the result does not depend on it.
-
-    Returns
-    -------
-    correlations : ExactSum of shape (..., N)
-
-    Notes
-    -----
-    ``N * planes * m / 64`` word operations: one plane for counts, about 70 for general doubles.
+    its overlap with the parity of the columns in S: ``N * planes * m / 64`` word operations, with one plane for counts
+    and about 70 for general doubles. Fastest when neighbouring subsets share high coordinates.
     """
     values.normalize()
     n_values = prod(values.shape[:-1])
@@ -65,9 +46,7 @@ def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: i
     return ExactSum(values.base, result.reshape(len(limbs), *values.shape[:-1], len(masks)), bound)
 
 
-def small_correlations(
-    codes: NDArray[np.uint64], n: int, values: ExactSum, size: int, *, n_threads: int = 1
-) -> ExactSum:
+def small_correlations(codes: Masks, n: int, values: ExactSum, size: int, *, n_threads: int = 1) -> ExactSum:
     """The same for all subsets of at most ``size`` of n coordinates, in the order of the numbers that they spell.
 
     A pass over many rows serves several subsets, see :func:`sparsact.kernels.character_sums`. Points are packed by row.
@@ -76,13 +55,7 @@ def small_correlations(
     if m < _MANY_ROWS or n < _MANY_COLUMNS:
         return correlations(Points.from_codes(codes, n), values, kernels.subsets_in_order(n, size), n_threads=n_threads)
     values.normalize()
-    limbs = values.limbs.reshape(-1, m)
-    sums = np.zeros((len(limbs), n_subsets(n, size)), dtype=np.int64)
-    for some in (slice(start, start + _LIMBS_AT_ONCE) for start in range(0, len(limbs), _LIMBS_AT_ONCE)):
-        for start in range(0, m, _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            part = np.ascontiguousarray(limbs[some, rows])
-            sums[some] += kernels.character_sums(codes[rows], part, n, size, n_threads=n_threads)
+    sums = kernels.character_sums(codes, values.limbs.reshape(-1, m), n, size, n_threads=n_threads)
     return ExactSum(values.base, sums.reshape(*values.limbs.shape[:-1], sums.shape[1]), m << (LIMB_BITS + 1))
 
 

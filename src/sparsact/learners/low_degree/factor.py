@@ -93,10 +93,9 @@ class Factor:
         self._values, self._vectors = values[kept], vectors[:, kept]
 
     def _is_well_conditioned(self, length: float) -> bool:
-        r"""Whether the reciprocal condition is above 1e-7, by the determinant if that shows it.
+        """Whether the reciprocal condition is above 1e-7, by the determinant if that shows it.
 
-        The other eigenvalues have a mean of at most :math:`t = \operatorname{tr} A / (D - 1)`, so that the least is at
-        least :math:`\det A / t^{D - 1}`; and :math:`\|A^{-1}\|_1 \le \sqrt{D} / \lambda_{\min}`.
+        The mean of the others bounds the least eigenvalue from below, and sqrt(D) over it the norm of the inverse.
         """
         pivots, size = self._cholesky.diagonal() ** 2, len(self._gram)
         mean = float(self._gram.trace() + size * self._alpha) / max(size - 1, 1)
