@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, lapack, svd
+from scipy.linalg import eigh, lapack, norm, svd
 
 from sparsact.kernels.dispatch import blas_threads
 
@@ -67,7 +67,7 @@ class Factor:
         diagonal = shifted.diagonal().copy()
         # With a penalty, (|G| + alpha) / alpha bounds the condition, which then need not be estimated.
         surely = rank is not None and alpha > _WELL_CONDITIONED * diagonal.sum()
-        length = 0.0 if surely else float(lapack.dlange("1", shifted))
+        length = 0.0 if surely else float(norm(shifted, 1, check_finite=False))
         self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)
         if rank is None:  # each feature in its own unit
             failed = failed or bool((diagonal <= noise).any())
