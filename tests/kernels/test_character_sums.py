@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sparsact import kernels
 from sparsact.hypercube import n_words
+from sparsact.kernels.subset_ranks import character_sums
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -47,7 +47,7 @@ def test_sums_are_those_of_the_definition(n, size, m, limbs, n_threads):
     values = rng.integers(-(2**32), 2**32, (limbs, m)) >> rng.integers(0, 34, (limbs, 1))
     codes = packed(bits)
     before = codes.copy(), values.copy()
-    sums = kernels.character_sums(codes, values, n, size, n_threads=n_threads)
+    sums = character_sums(codes, values, n, size, n_threads=n_threads)
     assert sums.dtype == np.int64
     np.testing.assert_array_equal(sums, by_definition(bits, values, size))
     np.testing.assert_array_equal(codes, before[0])
@@ -58,11 +58,11 @@ def test_sums_are_those_of_the_definition(n, size, m, limbs, n_threads):
 def test_every_digit_of_a_value_counts(value):
     bits = np.random.default_rng(4).integers(0, 2, (301, 13))
     values = np.full((1, 301), value)
-    np.testing.assert_array_equal(kernels.character_sums(packed(bits), values, 13, 2), by_definition(bits, values, 2))
+    np.testing.assert_array_equal(character_sums(packed(bits), values, 13, 2), by_definition(bits, values, 2))
 
 
 def test_equal_rows_stand_in_one_cell():
     bits = np.repeat(np.random.default_rng(5).integers(0, 2, (1, 17)), 5003, axis=0)
     values = np.arange(-2, 5001)[None]
-    sums = kernels.character_sums(packed(bits), values, 17, 3)
+    sums = character_sums(packed(bits), values, 17, 3)
     np.testing.assert_array_equal(np.abs(sums), np.full(sums.shape, values.sum()))

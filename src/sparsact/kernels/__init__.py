@@ -14,7 +14,7 @@ from sparsact.kernels.packed_bits import pack_columns, parity_counts, transpose_
 from sparsact.kernels.polynomial import evaluate, evaluate_packed
 from sparsact.kernels.rmsprop_epoch import descend
 from sparsact.kernels.selection import top_k, top_k_dot, top_k_masked
-from sparsact.kernels.subset_ranks import character_sums, ranked_gram, subsets_in_order, symmetric_differences
+from sparsact.kernels.subset_ranks import ranked_gram, subsets_in_order, symmetric_differences
 from sparsact.kernels.walsh_hadamard import walsh_hadamard
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "active_units",
     "add_products",
     "backend",
-    "character_sums",
     "count_active",
     "descend",
     "description",

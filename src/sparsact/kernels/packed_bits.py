@@ -45,7 +45,20 @@ def _pack_columns(X: NDArray[Any], zero: float, one: float, columns: Words) -> i
 
 
 def transpose_bits(columns: Words, n_rows: int) -> Words:
-    """Packed rows (n_rows, ceil(n / 64)) of packed columns (n, ceil(n_rows / 64)); its own inverse, roles swapped."""
+    """Packed rows (n_rows, ceil(n / 64)) of packed columns (n, ceil(n_rows / 64)); its own inverse, roles swapped.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, ceil(n_rows / 64)), uint64
+        Packed columns.
+    n_rows : int
+        Rows that count.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, ceil(n / 64)), uint64
+        Packed rows.
+    """
     rows = np.empty((n_rows, _n_words(len(columns))), dtype=np.uint64)
     dispatch.chosen.transpose_bits(columns, rows)
     return rows

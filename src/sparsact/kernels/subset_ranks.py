@@ -91,15 +91,9 @@ def _ranked_gram(masks: Masks, moments: Array, n: int, size: int, gram: Array, n
 def character_sums(codes: Masks, values: Integers, n: int, size: int, *, n_threads: int = 1) -> Integers:
     r"""Exact :math:`\sum_i v_i \chi_S(x_i)` for all subsets S of at most ``size`` coordinates, (L, N).
 
-    Subsets are in the order of :func:`subsets_in_order`. Rows are sorted by a block of columns; for a subset P of the
-    columns beyond, one pass over them gives the sums of P with every subset of the block.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (m, ceil(n / 64)), uint64
-        Points, packed by row; n >= 3.
-    values : ndarray of shape (L, m), int64
-        In ``range(-2**32, 2**32)``, C-contiguous.
+    Codes (m, ceil(n / 64)) are points packed by row, n >= 3; values (L, m) are in ``range(-2**32, 2**32)``; subsets are
+    in the order of :func:`subsets_in_order`. Rows are sorted by a block of columns: for a subset P of the columns
+    beyond, one pass over them then gives the sums of P with every subset of the block.
     """
     counts = subset_counts(n, size)
     sums = np.empty((len(values), counts[n, size]), dtype=np.int64)

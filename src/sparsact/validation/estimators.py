@@ -41,9 +41,6 @@ def checked_rows(learner: object, X: object, y: Any = "no_validation", **checks:
         return validate_data(learner, X, y, **checks)
 
 
-_OF_A_FIT: Final = {"reset", "multi_output", "y_numeric", "dtype", "accept_sparse", "ensure_all_finite"}
-
-
 def _nothing_to_find(X: object, y: object, checks: dict[str, Any]) -> TypeGuard[NDArray[np.float64]]:
     """Whether X and y are plain arrays of finite float64 to fit: scikit-learn's first check searches for plugins."""
     fits = checks.get("reset", True) and checks.get("dtype") == "numeric" and not checks.keys() - _OF_A_FIT
@@ -86,6 +83,7 @@ def checked_sample_weight(
     return found
 
 
+_OF_A_FIT: Final = {"reset", "multi_output", "y_numeric", "dtype", "accept_sparse", "ensure_all_finite"}
 _MOST_ROWS, _LEAST_SHARE = 1e12, 1e-100
 _WHOLE: Final = 2**53  # up to which float64 holds every integer
 _WORD: Final = 8  # bytes of the integers that reach beyond

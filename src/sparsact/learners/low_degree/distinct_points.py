@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.hypercube import WORD, Masks, n_words
+from sparsact.kernels.subset_ranks import character_sums
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic, Reading
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, check_bits
 from sparsact.learners.points import Points
@@ -34,28 +35,23 @@ def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: i
     and about 70 for general doubles. Fastest when neighbouring subsets share high coordinates.
     """
     values.normalize()
-    n_values = prod(values.shape[:-1])
-    limbs = values.limbs.reshape(len(values.limbs), n_values, points.n_rows)
-    result = np.zeros((*limbs.shape[:2], len(masks)), dtype=np.int64)
-    for place in range(limbs.shape[0]):
-        for row in range(limbs.shape[1]):
-            planes, worth = _bit_planes(limbs[place, row], top=place == limbs.shape[0] - 1)
-            if len(planes):
-                result[place, row] = _signed_sums(points, planes, worth, masks, n_threads)
-    bound = max(1, points.n_rows) << (LIMB_BITS + 1)
-    return ExactSum(values.base, result.reshape(len(limbs), *values.shape[:-1], len(masks)), bound)
+    *shape, m = values.limbs.shape
+    limbs, n_values = values.limbs.reshape(prod(shape), m), prod(shape[1:])
+    result = np.zeros((len(limbs), len(masks)), dtype=np.int64)
+    for row, limb in enumerate(limbs):
+        planes, worth = _bit_planes(limb, top=row >= len(limbs) - n_values)
+        if len(planes):
+            result[row] = _signed_sums(points, planes, worth, masks, n_threads)
+    return ExactSum(values.base, result.reshape(*shape, len(masks)), max(1, m) << (LIMB_BITS + 1))
 
 
 def small_correlations(codes: Masks, n: int, values: ExactSum, size: int, *, n_threads: int = 1) -> ExactSum:
-    """The same for all subsets of at most ``size`` of n coordinates, in the order of the numbers that they spell.
-
-    A pass over many rows serves several subsets, see :func:`sparsact.kernels.character_sums`. Points are packed by row.
-    """
+    """The same of codes, packed by row, for all subsets of at most ``size`` of n coordinates, by the numbers they spell."""
     m = len(codes)
     if m < _MANY_ROWS or n < _MANY_COLUMNS:
         return correlations(Points.from_codes(codes, n), values, kernels.subsets_in_order(n, size), n_threads=n_threads)
     values.normalize()
-    sums = kernels.character_sums(codes, values.limbs.reshape(-1, m), n, size, n_threads=n_threads)
+    sums = character_sums(codes, values.limbs.reshape(-1, m), n, size, n_threads=n_threads)
     return ExactSum(values.base, sums.reshape(*values.limbs.shape[:-1], sums.shape[1]), m << (LIMB_BITS + 1))
 
 
