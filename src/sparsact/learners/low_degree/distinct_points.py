@@ -46,7 +46,7 @@ def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: i
 
 
 def small_correlations(codes: Masks, n: int, values: ExactSum, size: int, *, n_threads: int = 1) -> ExactSum:
-    """The same of codes, packed by row, for all subsets of at most ``size`` of n coordinates, by the numbers they spell."""
+    """The same of codes, packed by row, for all subsets of at most ``size`` of n coordinates, in numeric order."""
     m = len(codes)
     if m < _MANY_ROWS or n < _MANY_COLUMNS:
         return correlations(Points.from_codes(codes, n), values, kernels.subsets_in_order(n, size), n_threads=n_threads)
