@@ -5,9 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from sparsact import LowDegreeRegressor
 from sparsact.validation.arrays import checked_columns, checked_points, checked_reals, checked_signs
 from sparsact.validation.parameters import checked_size
 
@@ -61,3 +63,42 @@ def test_sizes_are_integers_in_a_range():
     for strange in (1.0, True, None):
         with pytest.raises(TypeError, match="`s` must be an integer; got"):
             checked_size(strange, "`s`")
+
+
+def refitted(X, y):
+    """Of a learner that was fitted to a frame before."""
+    frame = pd.DataFrame(np.eye(3), columns=["a", "b", "c"])
+    return LowDegreeRegressor(1, domain="real").fit(frame, np.arange(3.0)).fit(X, y)
+
+
+def test_plain_arrays_are_fitted_like_lists():
+    """Arrays of float64 skip what scikit-learn would look for, and leave what it leaves."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(17, 2)), rng.normal(size=17)
+    plain, listed = refitted(X, y), refitted(X.tolist(), y.tolist())
+    assert (plain.n_features_in_, hasattr(plain, "feature_names_in_")) == (2, False)
+    assert vars(plain).keys() == vars(listed).keys()
+    np.testing.assert_array_equal(plain.coefficients_, listed.coefficients_)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "complaint"),
+    [
+        (np.array([[1.0, np.nan], [0.0, 1.0]]), np.ones(2), "`X` holds nan at row 0, column 1"),
+        (np.array([[1.0, np.inf], [0.0, 1.0]]), np.ones(2), "`X` holds inf at row 0, column 1"),
+        (np.eye(2), np.array([1.0, np.nan]), "`y` holds nan at row 1"),
+        (np.ones((0, 2)), np.ones(0), "0 sample"),
+        (np.ones((2, 0)), np.ones(2), "0 feature"),
+        (np.ones(2), np.ones(2), "Expected 2D"),
+        (np.eye(2), np.ones(3), "inconsistent numbers of samples"),
+    ],
+)
+def test_plain_arrays_are_refused_like_others(X, y, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        LowDegreeRegressor(1, domain="real").fit(X, y)
+
+
+def test_sums_beyond_floats_are_no_infinity():
+    y = np.array([1.5e308, 1.6e308, 1.0, -1.0])
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
+    assert LowDegreeRegressor(0).fit(X, y).intercept_ == pytest.approx(y[0] / 4 + y[1] / 4)

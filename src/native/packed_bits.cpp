@@ -39,6 +39,8 @@ SPARSACT_DECLARE(template <class T>
 
 #include "builtins.hpp"
 #include "equal_lanes.hpp"
+#include "transpose_bits.hpp"
+#include "vector.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
@@ -60,16 +62,38 @@ void gather(const T* x, std::size_t rows, std::size_t columns, std::ptrdiff_t ro
             for (std::size_t j = 0; j < columns; ++j) block[j * WORD + r] = at(r, j);
 }
 
-// Row k, bit b to row b, bit k: swaps ever smaller off-diagonal squares (Hacker's Delight, 7-3).
-void transpose_64(std::uint64_t* block) {
-    std::uint64_t low = ~std::uint64_t{0} >> 32;
-    for (std::size_t half = 32; half; half /= 2, low ^= low << half)
-        for (std::size_t start = 0; start < WORD; start += 2 * half)
-            for (std::size_t k = start; k < start + half; ++k) {
-                const std::uint64_t swapped = ((block[k] >> half) ^ block[k + half]) & low;
-                block[k + half] ^= swapped;
-                block[k] ^= swapped << half;
+constexpr std::size_t SIDE = 8;  // blocks side by side: the words of a cache line
+
+// Swaps off-diagonal squares of 4 x stride, 2 x stride and stride bits, between eight rows that far apart.
+template <int stride, class V>
+SPARSACT_INLINE void swap_squares(V (&rows)[8]) {
+#pragma GCC unroll 3
+    for (int half = 4; half; half /= 2) {
+        std::uint64_t low = ~std::uint64_t{0} / ((std::uint64_t{1} << half * stride) + 1);
+#pragma GCC unroll 8
+        for (int k = 0; k < 8; ++k)
+            if (!(k & half)) {
+                const V swapped = ((rows[k] >> half * stride) ^ rows[k + half]) & low;
+                rows[k + half] ^= swapped;
+                rows[k] ^= swapped << half * stride;
             }
+    }
+}
+
+// Of each block, row k, bit b to row b, bit k (Hacker's Delight, 7-3).
+void transpose_64(std::uint64_t (*blocks)[SIDE]) {
+    using V = Vector<std::uint64_t>;
+    const auto pass = [&](auto stride, std::size_t first, std::size_t i) {
+        V rows[8];
+        for (std::size_t k = 0; k < 8; ++k)
+            std::memcpy(&rows[k], blocks[first + stride * k] + i, sizeof(V));
+        swap_squares<stride>(rows);
+        for (std::size_t k = 0; k < 8; ++k) store(blocks[first + stride * k] + i, rows[k]);
+    };
+    for (std::size_t i = 0; i < SIDE; i += lanes<std::uint64_t>) {
+        for (std::size_t k = 0; k < 8; ++k) pass(std::integral_constant<int, 8>{}, k, i);
+        for (std::size_t k = 0; k < 8; ++k) pass(std::integral_constant<int, 1>{}, 8 * k, i);
+    }
 }
 
 }  // namespace
@@ -118,20 +142,24 @@ SPARSACT_PACK(std::uint8_t)
 
 void transpose_bits(const std::uint64_t* columns, std::size_t n, std::size_t m, std::uint64_t* rows) {
     const std::size_t words = (m + WORD - 1) / WORD, row_words = (n + WORD - 1) / WORD;
-    constexpr std::size_t LINE = 8;  // words of a cache line: each line of a column is fetched once
-    alignas(64) std::uint64_t blocks[LINE][WORD];
-    for (std::size_t first = 0; first < n; first += WORD)
-        for (std::size_t word = 0; word < words; word += LINE) {
-            const std::size_t height = std::min(WORD, n - first), width = std::min(LINE, words - word);
-            for (std::size_t j = 0; j < height; ++j)
-                for (std::size_t k = 0; k < width; ++k)
-                    blocks[k][j] = columns[(first + j) * words + word + k];
-            for (std::size_t k = 0; k < width; ++k) {
-                std::fill(blocks[k] + height, blocks[k] + WORD, 0);
-                transpose_64(blocks[k]);
-                const std::size_t row = (word + k) * WORD;
-                for (std::size_t r = 0; r < std::min(WORD, m - row); ++r)
-                    rows[(row + r) * row_words + first / WORD] = blocks[k][r];
+    alignas(64) std::uint64_t blocks[WORD][SIDE];
+    // Side by side stand blocks of the same columns or, where columns are short, of the same word.
+    const bool along = words >= SIDE;
+    for (std::size_t row_word = 0; row_word < row_words; row_word += along ? 1 : SIDE)
+        for (std::size_t word = 0; word < words; word += along ? SIDE : 1) {
+            const std::size_t some = std::min(SIDE, along ? words - word : row_words - row_word);
+            for (std::size_t i = 0; i < some; ++i) {
+                const std::size_t first = WORD * (along ? row_word : row_word + i),
+                                  end = std::min(WORD, n - first);
+                const std::uint64_t* from = columns + first * words + (along ? word + i : word);
+                for (std::size_t j = 0; j < end; ++j) blocks[j][i] = from[j * words];
+                for (std::size_t j = end; j < WORD; ++j) blocks[j][i] = 0;
+            }
+            transpose_64(blocks);
+            for (std::size_t i = 0; i < some; ++i) {
+                const std::size_t row = WORD * (along ? word + i : word), end = std::min(WORD, m - row);
+                std::uint64_t* to = rows + row * row_words + (along ? row_word : row_word + i);
+                for (std::size_t r = 0; r < end; ++r) to[r * row_words] = blocks[r][i];
             }
         }
 }

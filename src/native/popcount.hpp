@@ -1,4 +1,4 @@
-// Number of ones in xors of two rows of words; rows are padded to whole groups of 8 words.
+// Number of ones in xors of two rows of words, in sets of rows; all are padded to whole groups of 8 words.
 // Internal linkage: each instruction set keeps its own copy.
 #pragma once
 
@@ -34,6 +34,21 @@ void add_ones(const std::uint64_t* parent, const std::uint64_t* const* columns, 
         _mm512_store_si512(lanes, ones[k]);
         for (std::int64_t lane : lanes) *counts[k] += lane;
     }
+}
+
+// sums[i] = 2 sums[i], or 0 at first, plus or minus the ones of (a[w] ^ b[w]) & c[w], w = i, i + 8, ... .
+[[maybe_unused]] void double_and_add_ones(const std::uint64_t* a, const std::uint64_t* b,
+                                          const std::uint64_t* c, std::size_t words, bool first,
+                                          bool negative, std::int64_t* sums) {
+    __m512i ones = {};
+    for (std::size_t w = 0; w < words; w += GROUP) {
+        const __m512i chosen = _mm512_ternarylogic_epi64(_mm512_load_si512(a + w), _mm512_load_si512(b + w),
+                                                         _mm512_load_si512(c + w), 0x28);
+        ones = _mm512_add_epi64(ones, _mm512_popcnt_epi64(chosen));
+    }
+    const __m512i before = first ? __m512i{} : _mm512_load_si512(sums),
+                  twice = _mm512_add_epi64(before, before);
+    _mm512_store_si512(sums, negative ? _mm512_sub_epi64(twice, ones) : _mm512_add_epi64(twice, ones));
 }
 
 #elif defined(SPARSACT_ISA_avx2)
@@ -89,6 +104,23 @@ void add_ones(const std::uint64_t* parent, const std::uint64_t* const* columns, 
     *counts[0] += lanes[0] + lanes[1] + lanes[2] + lanes[3];
 }
 
+[[maybe_unused]] void double_and_add_ones(const std::uint64_t* a, const std::uint64_t* b,
+                                          const std::uint64_t* c, std::size_t words, bool first,
+                                          bool negative, std::int64_t* sums) {
+    const auto load = [](const void* from) { return _mm256_load_si256(static_cast<const __m256i*>(from)); };
+    for (std::size_t half = 0; half < GROUP; half += 4) {
+        __m256i ones = {};
+        for (std::size_t w = half; w < words; w += GROUP) {
+            const __m256i chosen = _mm256_and_si256(_mm256_xor_si256(load(a + w), load(b + w)), load(c + w));
+            ones = _mm256_add_epi64(ones, ones_of_words(chosen));
+        }
+        const __m256i before = first ? __m256i{} : load(sums + half),
+                      twice = _mm256_add_epi64(before, before);
+        _mm256_store_si256(reinterpret_cast<__m256i*>(sums + half),
+                           negative ? _mm256_sub_epi64(twice, ones) : _mm256_add_epi64(twice, ones));
+    }
+}
+
 #else
 
 constexpr int LEAVES = 1;
@@ -119,6 +151,17 @@ void add_ones(const std::uint64_t* parent, const std::uint64_t* const* columns, 
             for (std::size_t i = 0; i < GROUP; ++i) bytes[i] += ones_of_bytes(parent[w + i] ^ column[w + i]);
         for (std::uint64_t sums : bytes) *counts[0] += sum_of_bytes(sums);
     }
+}
+
+[[maybe_unused]] void double_and_add_ones(const std::uint64_t* a, const std::uint64_t* b,
+                                          const std::uint64_t* c, std::size_t words, bool first,
+                                          bool negative, std::int64_t* sums) {
+    std::int64_t ones[GROUP] = {};
+    for (std::size_t w = 0; w < words; w += GROUP)
+        for (std::size_t i = 0; i < GROUP; ++i)
+            ones[i] += sum_of_bytes(ones_of_bytes((a[w + i] ^ b[w + i]) & c[w + i]));
+    for (std::size_t i = 0; i < GROUP; ++i)
+        sums[i] = (first ? 0 : 2 * sums[i]) + (negative ? -ones[i] : ones[i]);
 }
 
 #endif

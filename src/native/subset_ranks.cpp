@@ -1,23 +1,26 @@
 // All subsets of at most `size` of n coordinates in numeric order, and the rank of each among them.
-// No vectors in it: compiled once.
 #include <cstddef>
 #include <cstdint>
 
 #include "family.hpp"
+#include "isa.hpp"
 
 namespace sparsact {
 
 // masks (subsets, words), in the order of the numbers they spell; the last word is the most significant.
 void subsets_in_order(std::size_t n, std::size_t size, std::size_t words, std::uint64_t* masks);
 
-// gram (family.size, family.size): gram[a, b] = moments[rank of masks[a] ^ masks[b]], which has at most
-// `size` members. n_threads <= 0: as many as OpenMP would take.
-void ranked_gram(Family family, const double* moments, std::size_t n, std::size_t size, double* gram,
-                 int n_threads);
+constexpr std::size_t WORD = 64;
+
+SPARSACT_DECLARE(
+    // gram (family.size, family.size): gram[a, b] = moments[rank of masks[a] ^ masks[b]], which has at most
+    // `size` members. n_threads <= 0: as many as OpenMP would take.
+    void ranked_gram(Family family, const double* moments, std::size_t n, std::size_t size, double* gram,
+                     int n_threads);)
 
 }  // namespace sparsact
 
-#ifdef SPARSACT_ISA_portable
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <array>
@@ -26,12 +29,11 @@ void ranked_gram(Family family, const double* moments, std::size_t n, std::size_
 #include "builtins.hpp"
 #include "threads.hpp"
 
+#ifdef SPARSACT_ISA_portable
+
 namespace sparsact {
 
 namespace {
-
-constexpr std::size_t WORD = 64;
-constexpr std::size_t TILE = 64;  // of the Gram matrix: it and its mirror image stay in cache
 
 // Writes a prefix alone, then, by their highest member, all ways to add at most `size` of the coordinates
 // below `end`.
@@ -55,36 +57,66 @@ class Writer {
     std::uint64_t* next_;
 };
 
+}  // namespace
+
+void subsets_in_order(std::size_t n, std::size_t size, std::size_t words, std::uint64_t* masks) {
+    Writer(words, masks).write(n, size);
+}
+
+}  // namespace sparsact
+
+#endif
+
+namespace sparsact::SPARSACT_ISA {
+
+namespace {
+
+constexpr std::size_t TILE = 64;  // of the Gram matrix: it and its mirror image stay in cache
+
 // The subsets before e_0 > e_1 > ... part from it at some e_j, which they lack: they hold at most size - j of
-// the coordinates below it. So the rank is the sum over j of the number of those, counts_[j][e_j].
+// the coordinates below it. So the rank is the sum over j of the number of those.
 template <std::size_t WORDS>
 class Ranks {
   public:
     Ranks(std::size_t n, std::size_t size, std::size_t words)
-        : words_(WORDS ? WORDS : words), n_(std::max<std::size_t>(n, 1)), counts_((size + 1) * n_) {
-        for (std::size_t j = size + 1; j-- > 0;) {
-            std::uint64_t* count = counts_.data() + j * n_;
+        : words_(WORDS ? WORDS : words),
+          size_(size),
+          width_(WORD * words_ + 1),
+          counts_((2 * size + 1) * width_) {
+        for (std::size_t below = 0; below <= size; ++below) {  // of members that may stand below one
+            std::uint64_t* count = counts_.data() + (2 * size - below) * width_;
             count[0] = 1;  // Pascal's rule: without e or with it
-            for (std::size_t e = 0; e + 1 < n; ++e) count[e + 1] = count[e] + (j < size ? count[n_ + e] : 0);
+            for (std::size_t e = 0; e + 1 < n; ++e) count[e + 1] = count[e] + (below ? count[width_ + e] : 0);
         }
     }
 
     std::uint64_t of_difference(const std::uint64_t* a, const std::uint64_t* b) const {
-        const std::uint64_t* count = counts_.data();
+        if constexpr (WORDS == 1) {
+            // Always `size` steps, from the lowest member up, and no branch to guess: beyond the highest
+            // member stands the column of zeros.
+            std::uint64_t bits = a[0] ^ b[0], rank = 0;
+            const std::uint64_t* count =
+                counts_.data() + (size_ + static_cast<std::size_t>(popcount(bits))) * width_;
+            for (std::size_t step = 0; step < size_; ++step, bits &= bits - 1) {
+                count -= width_;
+                rank += count[bits ? trailing_zeros(bits) : 64];
+            }
+            return rank;
+        }
+        const std::uint64_t* count = counts_.data() + size_ * width_;
         std::uint64_t rank = 0;
         for (std::size_t w = words_; w-- > 0;)
-            for (std::uint64_t bits = a[w] ^ b[w]; bits;) {
+            for (std::uint64_t bits = a[w] ^ b[w]; bits; count += width_) {
                 const int bit = 63 - leading_zeros(bits);
                 bits ^= std::uint64_t{1} << bit;
                 rank += count[WORD * w + static_cast<std::size_t>(bit)];
-                count += n_;
             }
         return rank;
     }
 
   private:
-    std::size_t words_, n_;
-    std::vector<std::uint64_t> counts_;
+    std::size_t words_, size_, width_;
+    std::vector<std::uint64_t> counts_;  // (2 size + 1, width): below `size` of zeros, then by members above
 };
 
 template <std::size_t WORDS>
@@ -111,7 +143,7 @@ void fill_gram(Family family, const double* moments, std::size_t n, std::size_t 
     };
     const std::size_t tiles = (D + TILE - 1) / TILE;
     // A long band of tiles goes with a short one, so that all threads have as much to do.
-    portable::in_parallel(portable::available_threads(n_threads), (tiles + 1) / 2, [&](std::size_t band) {
+    in_parallel(available_threads(n_threads), (tiles + 1) / 2, [&](std::size_t band) {
         fill_band(band);
         if (tiles - 1 - band != band) fill_band(tiles - 1 - band);
     });
@@ -119,19 +151,15 @@ void fill_gram(Family family, const double* moments, std::size_t n, std::size_t 
 
 }  // namespace
 
-void subsets_in_order(std::size_t n, std::size_t size, std::size_t words, std::uint64_t* masks) {
-    Writer(words, masks).write(n, size);
-}
-
 void ranked_gram(Family family, const double* moments, std::size_t n, std::size_t size, double* gram,
                  int n_threads) {
     const auto fill = family.words == 1 ? fill_gram<1> : family.words == 2 ? fill_gram<2> : fill_gram<0>;
     fill(family, moments, n, size, gram, n_threads);
 }
 
-}  // namespace sparsact
+}  // namespace sparsact::SPARSACT_ISA
 
-#elif !defined(SPARSACT_ISA)
+#else
 
 #include "bind.hpp"
 
@@ -158,7 +186,7 @@ SPARSACT_BINDINGS(module) {
             const double* values = moments.data();
             double* out = gram.data();
             nb::gil_scoped_release unlocked;
-            ranked_gram(family, values, n, size, out, n_threads);
+            SPARSACT_DISPATCH(ranked_gram, family, values, n, size, out, n_threads);
         },
         nb::arg("masks").noconvert(), nb::arg("moments").noconvert(), nb::arg("n"), nb::arg("size"),
         nb::arg("gram").noconvert(), nb::arg("n_threads"));

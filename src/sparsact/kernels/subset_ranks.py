@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import Masks, members_in_rounds, n_subsets, n_words, sizes, subset_masks
+from sparsact.hypercube import WORD, Masks, members_in_rounds, n_subsets, n_words, sizes, subset_masks
 from sparsact.kernels import dispatch
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+_NARROWEST, _WIDEST = 5, 10  # columns of a block, as many cells as rows fill with words of 64
 
 
 def symmetric_differences(masks: Masks) -> tuple[Masks, NDArray[np.int32]]:
@@ -86,7 +88,30 @@ def _ranked_gram(masks: Masks, moments: Array, n: int, size: int, gram: Array, n
         row[:] = moments[_ranks(masks ^ mask, counts)]
 
 
-def subset_counts(n: int, size: int) -> NDArray[np.int64]:
+def character_sums(codes: Masks, values: Integers, n: int, size: int, *, n_threads: int = 1) -> Integers:
+    r"""Exact :math:`\sum_i v_i \chi_S(x_i)` for all subsets S of at most ``size`` coordinates, (L, N).
+
+    Codes (m, ceil(n / 64)) are points packed by row, n >= 3; values (L, m) are in ``range(-2**32, 2**32)``; subsets are
+    in the order of :func:`subsets_in_order`. Rows are sorted by a block of columns: for a subset P of the columns
+    beyond, one pass over them then gives the sums of P with every subset of the block.
+    """
+    counts = subset_counts(n, size)
+    sums = np.empty((len(values), counts[n, size]), dtype=np.int64)
+    width = min(max(len(codes) // WORD, 1).bit_length() - 1, _WIDEST)
+    dispatch.chosen.character_sums(codes, values, counts, max(width, _NARROWEST), sums, n_threads)
+    return sums
+
+
+@dispatch.kernel
+def _character_sums(
+    codes: Masks, values: Integers, counts: Integers, width: int, sums: Integers, n_threads: int
+) -> None:
+    for place, mask in enumerate(subsets_in_order(len(counts) - 1, counts.shape[1] - 1)):
+        odd = np.bitwise_count(codes & mask).sum(axis=1, dtype=np.int64) & 1
+        sums[:, place] = values @ (1 - 2 * odd)
+
+
+def subset_counts(n: int, size: int) -> Integers:
     """Number of subsets of ``range(e)`` with at most r members, (n + 1, size + 1), by Pascal's rule."""
     counts = np.ones((n + 1, size + 1), dtype=np.int64)
     for e in range(n):
@@ -94,7 +119,7 @@ def subset_counts(n: int, size: int) -> NDArray[np.int64]:
     return counts
 
 
-def _ranks(masks: Masks, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ranks(masks: Masks, counts: Integers) -> Integers:
     size = counts.shape[1] - 1
     ranks, above = np.zeros(len(masks), dtype=np.int64), sizes(masks)
     for rows, members in members_in_rounds(masks):

@@ -8,6 +8,7 @@ import pytest
 from grids import grid
 
 from sparsact import LowDegreeRegressor
+from sparsact.learners.low_degree.compact_sums import Cells
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.solvers import solver as choice
 from sparsact.learners.low_degree.solvers.solver import solvers
@@ -46,3 +47,16 @@ def test_every_solver_states_what_it_needs_or_why_it_cannot_serve(name, form):
         assert choice.choose_solver(name, size, offer.nbytes) == offer
         with pytest.raises(MemoryError, match="max_memory"):
             choice.choose_solver(name, size, offer.nbytes / 1e6)
+
+
+@pytest.mark.parametrize("n", [17, 18])
+def test_rows_and_cells_give_the_same_bits(n):
+    """Rows too few for a table beyond the cache are kept as they are; most of them take sums of several subsets."""
+    rng = np.random.default_rng(n)
+    X, y = rng.integers(0, 2, (9001, n)), rng.normal(size=9001)
+    few, cells = (LowDegreeRegressor(2, 0.1, solver).fit(X, y) for solver in ("auto", "cells"))
+    kinds = [type(model.accumulator_.statistics[0]) for model in (few, cells)]
+    assert kinds == [DistinctPoints, Cells]
+    assert few.solver_ == "cells"
+    np.testing.assert_array_equal(few.coefficients_, cells.coefficients_)
+    np.testing.assert_array_equal(few.feature_importances_, cells.feature_importances_)

@@ -3,10 +3,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sparsact.kernels import subsets_in_order
 from sparsact.learners.low_degree.compact_sums import Moments
-from sparsact.learners.low_degree.distinct_points import SymmetricDifferences
+from sparsact.learners.low_degree.distinct_points import (
+    DistinctPoints,
+    SymmetricDifferences,
+    correlations,
+    small_correlations,
+)
 from sparsact.learners.low_degree.polynomial import Family
-from sparsact.learners.points import Points
+from sparsact.learners.points import Points, pack
+from sparsact.statistics.exact_sum import ExactSum
 from sparsact.statistics.statistic import Batch
 
 
@@ -44,3 +51,27 @@ def test_a_stored_span_must_be_that_of_its_masks():
     arrays["masks"] = arrays["masks"][:-1]
     with pytest.raises(ValueError, match=r"not all subsets|where there are"):
         moments.empty().restore(state, arrays)
+
+
+@pytest.mark.parametrize(("n", "size"), [(9, 3), (8, 8), (67, 2)])
+def test_sums_of_many_rows_are_those_of_each_subset(n, size):
+    """A pass for several subsets gives the sums that a pass for each gives."""
+    rng = np.random.default_rng(n)
+    bits = rng.integers(0, 2, (5003, n))
+    codes = pack(bits, "bits").codes()
+    values = ExactSum.of(rng.normal(size=(2, 5003)) * 10.0 ** rng.integers(-20, 20, (2, 5003)))
+    sums = small_correlations(codes, n, values, size)
+    each = correlations(Points.from_codes(codes, n), values, subsets_in_order(n, size))
+    assert len(values.limbs) > 2
+    np.testing.assert_array_equal(sums.to_float(), each.to_float())
+
+
+def test_rows_that_were_taken_away_do_not_part_columns():
+    bits = np.random.default_rng(6).integers(0, 2, (37, 5))
+    bits[:, 3] = 1 - bits[:, 1]
+    other = bits[:9].copy()
+    other[:, 3] = other[:, 1]
+    points = DistinctPoints(5, 1)
+    for some, sign in ((bits, 1), (other, 1), (other, -1)):
+        points.add(Batch(pack(some, "bits"), np.ones((len(some), 1))), sign)
+    assert points.first_alike().tolist() == [0, 1, 2, 1, 4]

@@ -13,7 +13,7 @@ from sparsact.learners.low_degree.compact_sums import Cells, Moments
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.polynomial import Family, Penalty
 from sparsact.learners.low_degree.real_columns import CentredMoments
-from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N, cells_bytes, prefers_cells
+from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N, MAX_CHOLESKY, cells_bytes, prefers_cells
 from sparsact.learners.low_degree.solvers.solver import (
     LowDegreeStatistic,
     ProblemSize,
@@ -27,7 +27,8 @@ from sparsact.saving import schema
 from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.statistics.statistic import Batch
 
-_ROWS_AT_ONCE: Final = 1 << 16
+_ROWS_AT_ONCE: Final = 1 << 17
+_CACHED_N: Final = 16
 _BYTES_OF_A_FOLD: Final = 4096  # of the sums of no rows, as objects
 _FORMS: Final[dict[str, Callable[[int, int], LowDegreeStatistic]]] = {
     Cells.kind: Cells,
@@ -187,12 +188,14 @@ class Accumulator:
         """Empty statistic that costs less than distinct points for the given number of rows, if there is one."""
         if spec.solver == "kernel":
             return None
-        preferred = spec.solver != "moments" and prefers_cells(self.n, n_rows)
+        size = spec.size(self.n, n_rows, self.n_targets)
+        # Few rows give moments faster than a table of cells beyond the cache; conjugate gradients need the table.
+        counted = n_rows // (8 if self.n > _CACHED_N and size.n_monomials <= MAX_CHOLESKY else 1)
+        preferred = spec.solver != "moments" and prefers_cells(self.n, counted)
         if spec.solver == "cells" or (
             preferred and has_room(self.n_folds * cells_bytes(self.n, self.n_targets), spec.max_memory)
         ):
             return Cells(self.n, self.n_targets)
-        size = spec.size(self.n, n_rows, self.n_targets)
         if (self.n > MAX_CELLS_N or spec.solver == "moments") and solvers()["moments"].prefers_sums(size):
             choose_solver(spec.solver, size, spec.max_memory)
             return Moments(spec.family(self.n), self.n_targets, n_threads=spec.n_threads)

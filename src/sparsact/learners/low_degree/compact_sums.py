@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import sizes
-from sparsact.learners.low_degree.distinct_points import DistinctPoints, SymmetricDifferences, correlations
+from sparsact.learners.low_degree.distinct_points import DistinctPoints, SymmetricDifferences
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic, Reading, Totals
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.points import Points
@@ -22,7 +22,7 @@ from sparsact.statistics.exact_sum import ExactSum
 MAX_N: Final = 26
 _GRAM_ROWS_AT_ONCE: Final = 256
 _MIN_WAITING, _SHARE_WAITING = 1 << 16, 8  # rows that wait in a fork: at least 65,536, or cells / 8
-_MAX_WAITING: Final = 1 << 16
+_MAX_WAITING: Final = 1 << 17
 
 
 class CompactSums(ExactStatistic):
@@ -255,9 +255,8 @@ class Moments(CompactSums):
 
     def summed(self, points: DistinctPoints) -> tuple[ExactSum, ExactSum]:
         """New weights and sums in this form, of distinct points."""
-        packed = points.points
-        weights = correlations(packed, points.weights, self.differences.masks, n_threads=self.n_threads)
-        return weights, correlations(packed, points.sums, self.family.with_empty, n_threads=self.n_threads)
+        weights = self.differences.moments(points, n_threads=self.n_threads)
+        return weights, points.sums_of(self.family, n_threads=self.n_threads)
 
     def _emptied(self) -> DistinctPoints:
         return DistinctPoints(self.n, self.n_targets)
@@ -308,7 +307,7 @@ class Moments(CompactSums):
         """Place of the first column that each equals up to sign on all rows, (n,); -1 if it is constant."""
         n_columns, first = int((sizes(self.family.masks) == 1).sum()), np.arange(self.n)
         columns = Family(self.n, self.family.masks[:n_columns], None)
-        alike = np.stack([self._extreme(row) for row in self._places(columns)])
+        alike = self._extreme(self._places(columns))
         members = np.array([i for (i,) in columns.subsets], dtype=np.intp)
         first[members] = np.append(-1, members)[alike[1:].argmax(axis=1)]
         return first
@@ -330,8 +329,9 @@ class Moments(CompactSums):
     def _extreme(self, places: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether moments at some places are plus or minus the total weight."""
         self.flush()
-        moments, weight = self.weights.take(places), self.totals.weight.repeated(len(places))
-        return np.asarray(~(moments.plus(weight, 1).nonzero() & moments.plus(weight, -1).nonzero()))
+        moments, weight = self.weights.take(places.ravel()), self.totals.weight.repeated(places.size)
+        less = moments.plus(weight, 1).nonzero() & moments.plus(weight, -1).nonzero()
+        return np.asarray(~less.reshape(places.shape))
 
     def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted squared error (T,) of a polynomial on the rows, from the equations of its family."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.hypercube import WORD, Masks, n_words
+from sparsact.kernels.subset_ranks import character_sums
 from sparsact.learners.low_degree.exact_statistic import ExactStatistic, Reading
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, check_bits
 from sparsact.learners.points import Points
@@ -22,45 +23,36 @@ from sparsact.saving.schema import Arrays, State, check_array
 from sparsact.statistics.exact_sum import LIMB_BITS, ExactSum
 
 _COUNTS_AT_ONCE: Final = 1 << 22
+_MANY_ROWS, _MANY_COLUMNS = 1 << 12, 8  # that fill the words of a sort
 _MAX_APPENDED: Final = 4096  # batches, since each fork copies their list
 
 
 def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: int = 1) -> ExactSum:
-    r"""Exact :math:`\sum_i v_i \chi_S(x_i)` for every subset.
+    r"""Exact :math:`\sum_i v_i \chi_S(x_i)` of values (..., m) at m points for every subset, (..., N).
 
     Each limb of the values is cut into bit planes; a plane's correlation is its popcount minus twice the popcount of
-    its overlap with the parity of the columns in S.
-
-    Parameters
-    ----------
-    points : Points
-        m points of n coordinates.
-    values : ExactSum of shape (..., m)
-        One value a point.
-    masks : ndarray of shape (N, words), uint64
-        The subsets; fastest when neighbours share high coordinates.
-    n_threads : int
-        Threads of the kernel; the result does not depend on it.
-
-    Returns
-    -------
-    correlations : ExactSum of shape (..., N)
-
-    Notes
-    -----
-    ``N * planes * m / 64`` word operations: one plane for counts, about 70 for general doubles.
+    its overlap with the parity of the columns in S: ``N * planes * m / 64`` word operations, with one plane for counts
+    and about 70 for general doubles. Fastest when neighbouring subsets share high coordinates.
     """
     values.normalize()
-    n_values = prod(values.shape[:-1])
-    limbs = values.limbs.reshape(len(values.limbs), n_values, points.n_rows)
-    result = np.zeros((*limbs.shape[:2], len(masks)), dtype=np.int64)
-    for place in range(limbs.shape[0]):
-        for row in range(limbs.shape[1]):
-            planes, worth = _bit_planes(limbs[place, row], top=place == limbs.shape[0] - 1)
-            if len(planes):
-                result[place, row] = _signed_sums(points, planes, worth, masks, n_threads)
-    bound = max(1, points.n_rows) << (LIMB_BITS + 1)
-    return ExactSum(values.base, result.reshape(len(limbs), *values.shape[:-1], len(masks)), bound)
+    *shape, m = values.limbs.shape
+    limbs, n_values = values.limbs.reshape(prod(shape), m), prod(shape[1:])
+    result = np.zeros((len(limbs), len(masks)), dtype=np.int64)
+    for row, limb in enumerate(limbs):
+        planes, worth = _bit_planes(limb, top=row >= len(limbs) - n_values)
+        if len(planes):
+            result[row] = _signed_sums(points, planes, worth, masks, n_threads)
+    return ExactSum(values.base, result.reshape(*shape, len(masks)), max(1, m) << (LIMB_BITS + 1))
+
+
+def small_correlations(codes: Masks, n: int, values: ExactSum, size: int, *, n_threads: int = 1) -> ExactSum:
+    """The same of codes, packed by row, for all subsets of at most ``size`` of n coordinates, in numeric order."""
+    m = len(codes)
+    if m < _MANY_ROWS or n < _MANY_COLUMNS:
+        return correlations(Points.from_codes(codes, n), values, kernels.subsets_in_order(n, size), n_threads=n_threads)
+    values.normalize()
+    sums = character_sums(codes, values.limbs.reshape(-1, m), n, size, n_threads=n_threads)
+    return ExactSum(values.base, sums.reshape(*values.limbs.shape[:-1], sums.shape[1]), m << (LIMB_BITS + 1))
 
 
 def _bit_planes(limb: NDArray[np.int64], *, top: bool) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -122,6 +114,13 @@ class SymmetricDifferences:
             return cls(kernels.subsets_in_order(family.n, size), size)
         masks, position = kernels.symmetric_differences(family.with_empty)
         return cls(masks, position=position)
+
+    def moments(self, points: DistinctPoints, *, n_threads: int = 1) -> ExactSum:
+        """Sums of the weights of points times the character of each difference, (N,)."""
+        points.flush()
+        if self.position is None:
+            return small_correlations(points.codes, points.n, points.weights, self.size, n_threads=n_threads)
+        return correlations(points.points, points.weights, self.masks, n_threads=n_threads)
 
     def places(self, masks: Masks) -> NDArray[np.intp]:
         """Places of some of the masks."""
@@ -196,11 +195,12 @@ class DistinctPoints(ExactStatistic):
     def flush(self) -> None:
         """Put the appended rows next to the others, in any order, by one assignment."""
         if self._appended:
-            codes, weights, sums = zip(*self._appended, strict=True)
-            all_codes = np.concatenate([self.codes, *codes])
-            all_weights = ExactSum.concatenated([self.weights, *weights])
-            all_sums = ExactSum.concatenated([self.sums, *sums])
-            self.codes, self.weights, self.sums, self._appended = all_codes, all_weights, all_sums, []
+            parts = [(self.codes, self.weights, self.sums), *self._appended][not len(self.codes) :]
+            codes, weights, sums = zip(*parts, strict=True)
+            together = codes[0], weights[0], sums[0]
+            if len(parts) > 1:
+                together = np.concatenate(codes), ExactSum.concatenated(weights), ExactSum.concatenated(sums)
+            (self.codes, self.weights, self.sums), self._appended = together, []
 
     def deduplicate(self) -> None:
         """Merge equal points, in table order, and drop points of weight 0: the canonical form."""
@@ -223,11 +223,6 @@ class DistinctPoints(ExactStatistic):
         twin._appended = [*self._appended]
         return twin
 
-    def rescaled(self, exponent: int, origin: NDArray[np.float64]) -> Self:
-        """The same rows with targets ``y_t / 2**(32 * exponent) - origin_t``, exactly; to read from: it shares sums."""
-        self.deduplicate()
-        return super().rescaled(exponent, origin)
-
     def state(self) -> tuple[State, Arrays]:
         """The sums as JSON and arrays."""
         self.deduplicate()
@@ -244,12 +239,21 @@ class DistinctPoints(ExactStatistic):
     def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), from the unique symmetric differences."""
         differences = SymmetricDifferences.of(family)
-        moments = correlations(self.points, self.weights, differences.masks, n_threads=n_threads)
+        moments = differences.moments(self, n_threads=n_threads)
         return differences.gram(family, read(moments), n_threads=n_threads)
 
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
-        return correlations(self.points, self.sums, family.with_empty, n_threads=n_threads).to_float()
+        return self.sums_of(family, n_threads=n_threads).to_float()
+
+    def sums_of(self, family: Family, *, n_threads: int = 1) -> ExactSum:
+        """Exact weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
+        self.flush()
+        span = family.degree_range
+        if span is None or span[0] > 1:
+            return correlations(self.points, self.sums, family.with_empty, n_threads=n_threads)
+        sums = small_correlations(self.codes, self.n, self.sums, span[1], n_threads=n_threads)
+        return sums.take(np.lexsort(family.with_empty.T).argsort())
 
     def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
         """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows."""
@@ -264,8 +268,11 @@ class DistinctPoints(ExactStatistic):
         return self._shares_of_ones(correlations(self.points, self.weights, Family.full(self.n, 1).masks))
 
     def _weighted(self) -> Points:
-        """The points that have a weight."""
-        self.deduplicate()
+        """The points that have a weight, some of them repeated."""
+        self.flush()
+        self.weights.normalize()
+        if (self.weights.limbs[-1:] < 0).any():  # rows that were taken away
+            self.deduplicate()
         return Points.from_codes(np.ascontiguousarray(self.codes[self.weights.nonzero()]), self.n)
 
     def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:

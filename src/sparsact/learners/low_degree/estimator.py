@@ -308,7 +308,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         """The solution of a statistic whose targets are of size one, and about their mean if there is an intercept."""
         n_rows = statistic.n_rows
         if isinstance(statistic, DistinctPoints) and spec.solver == "kernel":
-            n_rows = statistic.n_points  # distinct ones, after rescaling
+            statistic.deduplicate()
+            n_rows = statistic.n_points
         size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind)
         plan = choose_solver(spec.solver, size, spec.max_memory)
         family = spec.family(statistic.n)

@@ -65,15 +65,18 @@ class Factor:
         shifted = gram.T.copy(order="F")  # symmetric: its rows are its columns
         shifted.ravel(order="K")[:: size + 1] += alpha
         diagonal = shifted.diagonal().copy()
+        # With a penalty, (|G| + alpha) / alpha bounds the condition, which then need not be estimated.
+        surely = rank is not None and alpha > _WELL_CONDITIONED * diagonal.sum()
+        length = 0.0 if surely else float(norm(shifted, 1, check_finite=False))
         self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)
         if rank is None:  # each feature in its own unit
             failed = failed or bool((diagonal <= noise).any())
             least = np.inf if failed else 10 * (size * _EPS + float(np.sum(noise / diagonal)) / size)
-            accurate = not failed and (alpha > least * size * diagonal.max() or self._condition(diagonal) > least)
+            accurate = not failed and (
+                alpha > least * size * diagonal.max() or self._condition(length, diagonal) > least
+            )
         else:
-            # With a penalty, (|G| + alpha) / alpha bounds the condition, which then need not be estimated.
-            surely = alpha > _WELL_CONDITIONED * diagonal.sum()
-            accurate = not failed and (surely or self._condition() > _WELL_CONDITIONED)
+            accurate = not failed and (surely or self._is_well_conditioned(length))
         if not accurate and rank is not None:
             self.rank = rank()
             accurate = not failed and self.rank == size
@@ -89,19 +92,28 @@ class Factor:
         kept &= values > size * _EPS * values[-1]  # the others are there, but lost to rounding
         self._values, self._vectors = values[kept], vectors[:, kept]
 
-    def _condition(self, diagonal: NDArray[np.float64] | None = None) -> float:
+    def _is_well_conditioned(self, length: float) -> bool:
+        """Whether the reciprocal condition is above 1e-7, by the determinant if that shows it.
+
+        The mean of the others bounds the least eigenvalue from below, and sqrt(D) over it the norm of the inverse.
+        """
+        pivots, size = self._cholesky.diagonal() ** 2, len(self._gram)
+        mean = float(self._gram.trace() + size * self._alpha) / max(size - 1, 1)
+        least = mean * np.exp(np.log(pivots / mean).sum())
+        return bool(least > _WELL_CONDITIONED * np.sqrt(size) * length) or self._condition(length) > _WELL_CONDITIONED
+
+    def _condition(self, length: float, diagonal: NDArray[np.float64] | None = None) -> float:
         """Reciprocal condition by LAPACK or, where that is blind to a column that nearly depends on others, by pivots.
 
-        With a diagonal, of the matrix whose features are in units in which that is 1.
+        ``length`` is the largest sum of a column. With a diagonal, of the matrix whose features are in units in which
+        that is 1.
         """
         gram, factor, own = self._gram, self._cholesky, self._gram.diagonal() + self._alpha
-        if diagonal is None:
-            size = float(norm(gram, 1, check_finite=False)) + self._alpha
-        else:
+        if diagonal is not None:
             inverse = 1 / np.sqrt(diagonal)
-            size = float((np.abs(gram) @ inverse * inverse).max()) + float((self._alpha / diagonal).max())
+            length = float((np.abs(gram) @ inverse * inverse).max()) + float((self._alpha / diagonal).max())
             factor = factor * inverse[:, None]
-        estimate = float(lapack.dpocon(factor, size, uplo="L")[0])
+        estimate = float(lapack.dpocon(factor, length, uplo="L")[0])
         return min(estimate, float((self._cholesky.diagonal() ** 2 / own).min()))
 
     def solve(self, rhs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -56,9 +56,7 @@ class CellSolver(Solver):
         table = cells_bytes(n, size.n_targets)
         iterative = not size.explicit_gram and d > self.max_cholesky and (m >= 2 * d or 28.0 * d * d > table)
         how = "conjugate gradients, two transforms a product" if iterative else "Cholesky"
-        reason = (
-            f"n = {n} is small: 2^{n} cells and Walsh-Hadamard transforms give every moment; {d:,} monomials by {how}"
-        )
+        reason = f"n = {n} is small: Walsh-Hadamard transforms of cells give every moment; {d:,} monomials by {how}"
         rank = 1 if prefers_cells(n, m) else 3 if n <= MAX_CELLS_N else None
         nbytes = table + size.nbytes + (0.0 if iterative else 28.0 * d * d)
         return SolverPlan(self, nbytes, reason, rank, explicit_gram=not iterative)
