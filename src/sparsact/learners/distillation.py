@@ -250,7 +250,7 @@ def _students(X: Array, seed: int) -> dict[str, Any]:
     """What may replace a teacher of such rows."""
     found: dict[str, Any] = {
         "network": SmallNetworkRegressor(random_state=seed),
-        "hash tables": LSHRegressor(random_state=seed),
+        "hash tables": LSHRegressor(degree=1, n_stages=1, directions="gradients", random_state=seed),
     }
     if detect_encoding(kernel_dtype(X))[0] in ("bits", "signs"):
         return {"polynomial": LowDegreeRegressorCV(), **found}

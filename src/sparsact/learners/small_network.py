@@ -86,7 +86,7 @@ class SmallNetworkRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
     def __init__(
         self,
         n_units: tuple[int, ...] = (64, 64),
-        alpha: float = 1e-3,
+        alpha: float = 0.3,
         max_iter: int = 300,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
