@@ -44,8 +44,8 @@ WORSE: Final = 1.1  # times the teacher's error, from where a warning says so
 _VALIDATION: Final = 0.2  # of the rows that are not held out: they choose the student
 _ROUNDING: Final = 1e-9  # of the deviation of the targets, or a thousandth of their size: errors that do not count
 _NEIGHBOURS: Final = 8
-_TRIED: Final = 8  # students are chosen with one in so many of the drawn rows,
-_CLOSE: Final = 1.15  # and tried with them if their error without is at most so many times the least
+_TRIED: Final = 8  # the part of the drawn rows with which students are chosen is 1 in 8
+_CLOSE: Final = 1.15  # times the least error without drawn rows: students beyond it are not tried with them
 _FEWEST: Final = 50  # rows
 
 
@@ -208,19 +208,13 @@ def distil(
         trials=tuple(search.trials),
         answer=answer,
     )
-    mean = float(np.sqrt(np.mean((truth - y[known].mean()) ** 2)))
-    remedy = "pass more rows, more `n_extra_rows`, other `students`"
-    if result.error.value <= _ROUNDING * max(y.std(), np.abs(y).max() / 1_000):
-        return result
-    if result.ratio.value > WORSE:
+    worse, mean = result.ratio.value > WORSE, float(np.sqrt(np.mean((truth - y[known].mean()) ** 2)))
+    counts = result.error.value > _ROUNDING * max(y.std(), np.abs(y).max() / 1_000)
+    if counts and (worse or result.error.value >= mean):
+        than = f"{result.ratio} times the teacher's" if worse else f"no less than that of the targets' mean, {mean:.4g}"
         warnings.warn(
-            f"the student's error to the truth is {result.ratio} times the teacher's; {remedy}, or keep the teacher.",
-            stacklevel=2,
-        )
-    elif result.error.value >= mean:
-        warnings.warn(
-            f"the student's error to the truth, {result.error}, is no less than that of the targets' mean, {mean:.4g}; "
-            f"{remedy}, or another teacher.",
+            f"the student's error to the truth is {than}; pass more rows, more `n_extra_rows`, other `students`, or "
+            f"{'keep the' if worse else 'another'} teacher.",
             stacklevel=2,
         )
     return result
@@ -276,7 +270,7 @@ class _Search:
 
     def answer(self, model: Any) -> Function | None:
         """The quickest way to the values of a student; None if it takes more than the limit for a row."""
-        answer: Function = model.network_ if isinstance(model, SmallNetworkRegressor) else model.predict
+        answer: Function = model if isinstance(model, SmallNetworkRegressor) else model.predict
         if isinstance(model, LSHRegressor):
             try:
                 return model.predictor(dtype="float32", max_microseconds=self._limit)
