@@ -63,7 +63,7 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
         """Value at a row (d,), or values (m,) at rows (m, d)."""
         X = np.asarray(X, dtype=np.float64)
         if X.ndim == 1:
-            return float(self(X[None])[0])
+            return float(self._values(X))
         return np.concatenate([self._values(X[i : i + _ROWS_AT_ONCE]) for i in range(0, max(len(X), 1), _ROWS_AT_ONCE)])
 
     def _values(self, X: Array) -> Array:
@@ -72,7 +72,8 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
             units = units @ W
             units += b
             np.maximum(units, 0.0, out=units)
-        return np.clip(units @ self.weights_[-1][:, 0] + self.biases_[-1], *self.limits_)
+        low, high = self.limits_
+        return np.minimum(np.maximum(units @ self.weights_[-1][:, 0] + self.biases_[-1][0], low), high)
 
     def _program(self) -> ProgramSource:
         check_is_fitted(self)
