@@ -126,8 +126,7 @@ def distil(
     from 0, 1/2 and 1, where 1 is the student without a teacher. Folds of the other rows label each other, and a fit to
     all of them labels this fifth, so that no label and no choice has seen the rows that judge it; ``out_of_fold`` may
     have. Intervals are normal in the logarithm. A drawn row is a row moved by up to the difference of two of its eight
-    nearest in standardised columns, within the range of each column; a column of whole numbers comes from one of the
-    rows. A network takes 64 d + 4,160 products for a row.
+    nearest in standardised columns, within the range of each column; a column of whole numbers comes from one of them.
 
     Examples
     --------
@@ -164,8 +163,7 @@ def distil(
         labels, early, late = _labels(teacher, X, y, (train, validation, test), folds)
     elif n_extra_rows:
         raise ValueError(
-            "extra rows need labels by a teacher that has not seen the rows held out; with `out_of_fold` pass "
-            "n_extra_rows=0, or leave `out_of_fold` out."
+            "extra rows need a teacher that knows no row held out; with `out_of_fold` pass n_extra_rows=0."
         )
     else:
         labels = checked_per_row(out_of_fold, len(y), "`out_of_fold`")
@@ -242,13 +240,10 @@ def _labels(
 
 def _students(X: Array, seed: int) -> dict[str, Any]:
     """What may replace a teacher of such rows."""
-    found: dict[str, Any] = {
-        "network": SmallNetworkRegressor(random_state=seed),
-        "hash tables": LSHRegressor(degree=1, n_stages=1, directions="gradients", random_state=seed),
-    }
-    if detect_encoding(kernel_dtype(X))[0] in ("bits", "signs"):
-        return {"polynomial": LowDegreeRegressorCV(), **found}
-    return found
+    bits = detect_encoding(kernel_dtype(X))[0] in ("bits", "signs")
+    tables = LSHRegressor(degree=1, n_stages=1, directions="gradients", random_state=seed)
+    found = {"network": SmallNetworkRegressor(random_state=seed), "hash tables": tables}
+    return {"polynomial": LowDegreeRegressorCV(), **found} if bits else found
 
 
 class _Search:

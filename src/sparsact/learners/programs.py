@@ -48,7 +48,7 @@ _TABLE: Final = """\
     y[0] = values[row] + nothing;
 """
 _LAYERS: Final = """\
-    double units[WIDTH], next[WIDTH], value;
+    double units[WIDTH], next[WIDTH];
     const double *w = weights, *b = biases;
     for (size_t i = 0; i < sizes[0]; ++i) units[i] = x[i] - centre[i];
     for (size_t l = 1; l < LAYERS; ++l) {
@@ -58,8 +58,7 @@ _LAYERS: Final = """\
         }
         for (size_t j = 0; j < sizes[l]; ++j) units[j] = next[j] > 0.0 || l + 1 == LAYERS ? next[j] : 0.0;
     }
-    value = units[0] < limits[0] ? limits[0] : units[0] > limits[1] ? limits[1] : units[0];
-    y[0] = value + nothing;
+    y[0] = (units[0] < limits[0] ? limits[0] : units[0] > limits[1] ? limits[1] : units[0]) + nothing;
 """
 
 
@@ -98,8 +97,7 @@ class ExportedFunction(ABC):
         Raises
         ------
         ValueError
-            If a polynomial has more than 131,072 products of columns, or another model than it or a network more than
-            16 columns.
+            If a polynomial has more than 131,072 products of columns, or a table of values more than 16 columns.
 
         Notes
         -----
@@ -219,10 +217,10 @@ def program_of_polynomials(inputs: RowSymbols, subsets: list[Subset], coefficien
 
 
 def program_of_layers(
-    inputs: RowSymbols, centre: Array, weights: Sequence[Array], biases: Sequence[Array], limits: tuple[float, float]
+    centre: Array, weights: Sequence[Array], biases: Sequence[Array], limits: tuple[float, float]
 ) -> ProgramSource:
     """Layers of ReLU units with weights (n_l, n_{l+1}), the last one of one unit without ReLU, within limits."""
-    sizes = np.array([inputs.n, *map(len, biases)], np.uint32)
+    inputs, sizes = RowSymbols(len(centre), None), np.array([len(centre), *map(len, biases)], np.uint32)
 
     def in_c(own: str) -> str:
         flat = {"weights": np.concatenate([W.T.ravel() for W in weights]), "biases": np.concatenate(biases)}

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.programs import ExportedFunction, ProgramSource, RowSymbols, program_of_layers
+from sparsact.learners.programs import ExportedFunction, ProgramSource, program_of_layers
 from sparsact.statistics.column_scales import deviations, standard_units
 from sparsact.validation.estimators import checked_rows
 
@@ -31,9 +31,7 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
     where the limits are the least and the largest target. A call skips the checks of ``predict``.
     """
 
-    def __init__(
-        self, n_units: tuple[int, ...] = (64, 64), random_state: int | np.random.RandomState | None = None
-    ) -> None:
+    def __init__(self, n_units: tuple[int, ...] = (64, 64), random_state: Any = None) -> None:
         self.n_units, self.random_state = n_units, random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -77,6 +75,4 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
 
     def _program(self) -> ProgramSource:
         check_is_fitted(self)
-        return program_of_layers(
-            RowSymbols(len(self.centre_), None), self.centre_, self.weights_, self.biases_, self.limits_
-        )
+        return program_of_layers(self.centre_, self.weights_, self.biases_, self.limits_)
