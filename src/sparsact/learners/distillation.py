@@ -162,9 +162,7 @@ def distil(
         folds = KFold(n_folds, shuffle=True, random_state=seed)
         labels, early, late = _labels(teacher, X, y, (train, validation, test), folds)
     elif n_extra_rows:
-        raise ValueError(
-            "extra rows need a teacher that knows no row held out; with `out_of_fold` pass n_extra_rows=0."
-        )
+        raise ValueError("extra rows need a teacher that saw no row held out; with `out_of_fold` pass n_extra_rows=0.")
     else:
         labels = checked_per_row(out_of_fold, len(y), "`out_of_fold`")
 
