@@ -284,7 +284,7 @@ class _Search:
 
 
 def _drawn(X: Array, teacher: Any, n_drawn: int, rng: np.random.Generator) -> Rows:
-    """Rows about those of X, moved along differences of their neighbours, and the teacher's labels."""
+    """Rows of X moved along differences of their neighbours, and the teacher's labels."""
     scaled = X * standard_units(X, np.ones(len(X)))
     first, place = np.unique(rng.integers(len(X), size=n_drawn), return_inverse=True)
     finder = NearestNeighbors(n_neighbors=min(_NEIGHBOURS + 1, len(X))).fit(scaled)
