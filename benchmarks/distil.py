@@ -67,7 +67,7 @@ TEACHERS: Final[dict[str, Callable[[int], Any]]] = {
 }
 
 
-class Clocked(RegressorMixin, BaseEstimator):  # type: ignore[misc] # untyped scikit-learn
+class Clocked(RegressorMixin, BaseEstimator):
     """A teacher whose fits are timed."""
 
     seconds: ClassVar[float] = 0.0  # of the fits of all clones

@@ -39,15 +39,13 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
         rows, values = checked_rows(self, X, y, dtype=np.float64, y_numeric=True)
         same, level = np.ones(len(rows)), values.mean()
         units, size = standard_units(rows, same), float(deviations(values[:, None], same)[0]) or 1.0
-        search = {"solver": "lbfgs", "alpha": _PENALTY, "max_iter": _MOST_STEPS, "random_state": self.random_state}
-        network = MLPRegressor(hidden_layer_sizes=self.n_units, **search)
+        options = {"solver": "lbfgs", "alpha": _PENALTY, "max_iter": _MOST_STEPS, "random_state": self.random_state}
+        search = MLPRegressor(hidden_layer_sizes=self.n_units, **options)
         self.centre_, self.limits_ = rows.mean(axis=0), (float(values.min()), float(values.max()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            network.fit(
-                ((rows - self.centre_) * units).astype(np.float32), ((values - level) / size).astype(np.float32)
-            )
-        weights, biases = ([each.astype(np.float64) for each in part] for part in (network.coefs_, network.intercepts_))
+            search.fit(((rows - self.centre_) * units).astype(np.float32), ((values - level) / size).astype(np.float32))
+        weights, biases = ([each.astype(np.float64) for each in part] for part in (search.coefs_, search.intercepts_))
         weights[0] *= units[:, None]
         weights[-1] *= size
         biases[-1] = biases[-1] * size + level
@@ -73,8 +71,7 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
             units += b
             np.maximum(units, 0.0, out=units)
         low, high = self.limits_
-        values: Array = np.minimum(np.maximum(units @ self.weights_[-1][:, 0] + self.biases_[-1][0], low), high)
-        return values
+        return np.asarray(np.minimum(np.maximum(units @ self.weights_[-1][:, 0] + self.biases_[-1][0], low), high))
 
     def _program(self) -> ProgramSource:
         check_is_fitted(self)
