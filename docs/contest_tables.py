@@ -86,6 +86,8 @@ CONTESTS = {
             "error over the teacher's": ("error over the teacher's", "{:.2f}"),
             "teacher, us a row": ("a row of a batch, teacher", "{:.1f}"),
             "student, us a row": ("a row of a batch", "{:.1f}"),
+            "teacher, seconds": ("seconds of the teacher's fits", "{:.0f}"),
+            "students, seconds": ("seconds beside the teacher's", "{:.0f}"),
         },
         "table, teacher",
     ),

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from exported_models import values_in_c
+from exported_models import onnx_values, values_in_c
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
@@ -13,7 +13,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
 
 import sparsact as sa
-from sparsact.learners.distillation import _with_drawn
+from sparsact.learners.distillation import _drawn, _students
+from sparsact.learners.small_network import SmallNetworkRegressor
 
 RNG = np.random.default_rng(8)
 X = RNG.uniform(-1, 1, (300, 3))
@@ -97,8 +98,10 @@ def test_a_smooth_teacher_helps_where_targets_are_noisy(teacher, tmp_path):
     assert (before[1] == Y).all()
     assert teacher.get_params() == before[2]
     assert not hasattr(teacher, "X_train_")
-    assert [trial.student for trial in result.trials] == ["line"] + ["tables"] * 4
-    assert [trial.n_extra_rows for trial in result.trials] == [0] * 4 + [400]
+    tried = [(trial.student, trial.truth_share, trial.n_extra_rows > 0) for trial in result.trials]
+    assert tried[:3] == [("line", 0.5, False), ("tables", 0.5, False), ("tables", 0.5, True)]
+    assert [trial[:2] for trial in tried[3:]] == [("tables", 0.0), ("tables", 1.0)]
+    assert result.trials[2].n_extra_rows == 50
     assert result.student == "tables"
     result.export(tmp_path / "student.c", name="f")
     rows = X[result.held_out]
@@ -109,6 +112,7 @@ def test_a_smooth_teacher_helps_where_targets_are_noisy(teacher, tmp_path):
     for number in (result.error, result.teacher_error, result.ratio, result.distance):
         assert f"{number.value:.4g} [{number.low:.4g}, {number.high:.4g}]" in text
     assert text.count("tried: ") == 5
+    assert result.predictor()(rows[:1])[0] == result.predictor()(rows)[0]
 
 
 def test_a_student_that_is_worse_says_so_and_one_that_is_not_is_silent():
@@ -118,6 +122,21 @@ def test_a_student_that_is_worse_says_so_and_one_that_is_not_is_silent():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sa.distil(LinearRegression(), X, Y, students=LINE, n_extra_rows=0, random_state=0).ratio.value < 1.1
+
+
+def test_a_student_of_a_teacher_that_knows_nothing_says_so_and_a_constant_is_silent():
+    """Targets of no meaning: the student is no better than their mean, whatever the teacher."""
+    noise = np.random.default_rng(3).normal(size=300)
+    with pytest.warns(UserWarning, match=r"error to the truth is no less than that of the targets' mean, [\d.]+;"):
+        result = sa.distil(KNeighborsRegressor(1), X, noise, students=LINE, n_extra_rows=0, random_state=0)
+    assert result.ratio.value < 1 < result.error.value / noise[result.held_out].std()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for teacher, size in [(LinearRegression(), 0.1), (KNeighborsRegressor(2), 1e9), (Memory(), 0.0)]:
+            students = {"line": LinearRegression(), "network": _students(X, 0)["network"]}
+            constant = np.full(300, size)
+            result = sa.distil(teacher, X, constant, students=students, n_extra_rows=30, random_state=0)
+            assert result.error.value <= 1e-12 * size
 
 
 def test_predictions_that_are_given_need_no_teacher():
@@ -130,10 +149,7 @@ def test_predictions_that_are_given_need_no_teacher():
 
 def test_rows_are_drawn_between_neighbours_and_whole_numbers_stay_whole():
     rows = np.column_stack([X[:, :2], RNG.integers(0, 2, 300), RNG.integers(0, 9, 300)])
-    drawn, targets = _with_drawn(rows, Y, LinearRegression().fit(rows, Y), 500, np.random.default_rng(1))
-    assert (drawn[:300] == rows).all()
-    assert (targets[:300] == Y).all()
-    new = drawn[300:]
+    new, targets = _drawn(rows, LinearRegression().fit(rows, Y), 500, np.random.default_rng(1))
     assert new.shape == (500, 4)
     assert set(np.unique(new[:, 2])) == {0.0, 1.0}
     assert (new[:, 3] == np.round(new[:, 3])).all()
@@ -142,7 +158,9 @@ def test_rows_are_drawn_between_neighbours_and_whole_numbers_stay_whole():
     nearest = np.linalg.norm((new[:, None] - rows[None]) / scale, axis=-1).min(axis=1)
     apart = np.linalg.norm((rows[:, None] - rows[None]) / scale, axis=-1)
     assert 0 < np.median(nearest) < np.median(np.sort(apart, axis=1)[:, 8])
-    np.testing.assert_allclose(targets[300:], LinearRegression().fit(rows, Y).predict(new))
+    np.testing.assert_allclose(targets, LinearRegression().fit(rows, Y).predict(new))
+    steps = np.linalg.matrix_rank(new[:, :2] - rows[np.abs(new[:, None, :2] - rows[None, :, :2]).sum(2).argmin(1), :2])
+    assert steps == 2
 
 
 @pytest.mark.grid
@@ -183,3 +201,45 @@ def test_bad_calls_have_one_clear_line(tmp_path):
             sa.distil(**{"X": X, "y": Y} | options)
     with pytest.raises(ValueError, match=r"a LinearRegression has no program; pass `students` that have"):
         distilled(clone(fine)).export(tmp_path / "model.c")
+
+
+def test_a_network_takes_the_place_of_a_smooth_teacher(tmp_path):
+    """It errs less than half as much as tables; its program, a row alone and a batch give what ``predict`` gives."""
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2]
+    teacher = GaussianProcessRegressor(RBF(1.0) + WhiteKernel(1e-6), optimizer=None, normalize_y=True)
+    students = {"network": SmallNetworkRegressor((16, 8), random_state=0), **TABLES}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        result = sa.distil(teacher, X, y, students=students, n_extra_rows=1_600, random_state=0)
+    assert result.student == "network"
+    of_tables = min(trial.error for trial in result.trials if trial.student == "tables")
+    assert result.error.value < of_tables / 2
+    rows = X[result.held_out]
+    expected = result.model.predict(rows)
+    assert (result.predictor()(rows) == expected).all()
+    assert result.predictor()(rows[3]) == pytest.approx(expected[3], rel=1e-12)
+    strange = np.concatenate([rows, [[np.nan, 0, 0], [0, np.inf, 0], [1e3, -1e3, 1e3]]])
+    for kind in ("c", "onnx"):
+        result.export(path := tmp_path / f"student.{kind}", name="f")
+        found = (values_in_c(path, "f", strange, 1) if kind == "c" else onnx_values(path, strange))[:, 0]
+        np.testing.assert_allclose(found[:60], expected, rtol=0, atol=1e-13)
+        assert np.isnan(found[60:62]).all()
+        assert found[62] in result.model.limits_
+
+
+def test_a_network_is_the_same_in_all_units_and_keeps_its_limits():
+    """Columns and targets of other units and origins, and one that is constant, change values by rounding alone."""
+    model = SmallNetworkRegressor((9, 7), random_state=0)
+    before = X.copy(), Y.copy()
+    plain = clone(model).fit(X, Y)
+    wide = np.column_stack([X * [1e-3, 1.0, 1e5] + [0.0, 1e3, -1e6], np.full(300, 0.1)])
+    moved = clone(model).fit(X * [2.0**-9, 1.0, 2.0**20], 2.0**40 * Y)
+    np.testing.assert_allclose(moved.predict(X * [2.0**-9, 1.0, 2.0**20]), 2.0**40 * plain.predict(X), rtol=1e-12)
+    other = clone(model).fit(wide, 1e6 * Y - 1e7)
+    assert np.isfinite(other.predict(wide)).all()
+    assert np.std(other.predict(wide) - (1e6 * Y - 1e7)) < 0.2 * 1e6 * np.std(Y)
+    far = plain.predict(1e6 * X)
+    assert Y.min() <= far.min()
+    assert far.max() <= Y.max()
+    assert (before[0] == X).all()
+    assert (before[1] == Y).all()

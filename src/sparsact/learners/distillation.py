@@ -29,18 +29,23 @@ from sparsact.learners.low_degree import LowDegreeRegressorCV
 from sparsact.learners.lsh import LSHRegressor
 from sparsact.learners.lsh.frontier import least_microseconds
 from sparsact.learners.points import detect_encoding, kernel_dtype
+from sparsact.learners.small_network import SmallNetworkRegressor
+from sparsact.statistics.column_scales import standard_units
 from sparsact.validation.arrays import checked_per_row, checked_reals
 from sparsact.validation.parameters import checked_positive, checked_probability, checked_size
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], Any]
+Rows = tuple[Array, Array]  # X (m, d), targets (m,)
 
 TRUTH_SHARES: Final = (0.5, 0.0, 1.0)  # of the targets themselves in the labels; the first chooses the student
 N_DRAWN: Final = 16_000
 WORSE: Final = 1.1  # times the teacher's error, from where a warning says so
 _VALIDATION: Final = 0.2  # of the rows that are not held out: they choose the student
-_ROUNDING: Final = 1e-9  # of the deviation of the targets: errors that do not count
+_ROUNDING: Final = 1e-9  # of the deviation of the targets, or a thousandth of their size: errors that do not count
 _NEIGHBOURS: Final = 8
+_TRIED: Final = 8  # the part of the drawn rows with which students are chosen is 1 in 8
+_CLOSE: Final = 1.15  # times the least error without drawn rows: students beyond it are not tried with them
 _FEWEST: Final = 50  # rows
 
 
@@ -82,10 +87,10 @@ def distil(
     out_of_fold : array-like of shape (m,), optional
         The teacher's predictions of the rows, each by a fit without the row. Default: computed here.
     students : mapping of str to estimator, optional
-        Estimators to try, by name. Default: hash tables, hash tables on boosted trees and, for bits or signs,
-        polynomials.
+        Estimators to try, by name. Default: a network of two layers of 64 ReLU units, hash tables and, for bits or
+        signs, polynomials.
     n_extra_rows : int, optional
-        Rows to draw between neighbouring rows, which the teacher labels, tried with the best student. Default: 16,000;
+        Rows to draw about the rows, which the teacher labels, if an eighth of them helps the students. Default: 16,000;
         0 with ``out_of_fold``, since the teacher would know the rows held out.
     held_out : float, default=0.2
         Share of the rows on which errors are measured.
@@ -113,15 +118,15 @@ def distil(
     Warns
     -----
     UserWarning
-        If the student's error is more than 1.1 times the teacher's.
+        If the student's error is more than 1.1 times the teacher's, or no less than that of the mean of the targets.
 
     Notes
     -----
     A fifth of the rows that are not held out chooses the student, at :math:`\lambda = 1/2`, and then :math:`\lambda`
     from 0, 1/2 and 1, where 1 is the student without a teacher. Folds of the other rows label each other, and a fit to
     all of them labels this fifth, so that no label and no choice has seen the rows that judge it; ``out_of_fold`` may
-    have. Intervals are normal in the logarithm. A drawn row lies between a row and one of its eight neighbours in
-    standardised columns; a column of whole numbers comes from one of the two.
+    have. Intervals are normal in the logarithm. A drawn row is a row moved by up to the difference of two of its eight
+    nearest in standardised columns, within the range of each column; a column of whole numbers comes from one of them.
 
     Examples
     --------
@@ -157,29 +162,28 @@ def distil(
         folds = KFold(n_folds, shuffle=True, random_state=seed)
         labels, early, late = _labels(teacher, X, y, (train, validation, test), folds)
     elif n_extra_rows:
-        raise ValueError(
-            "extra rows need labels by a teacher that has not seen the rows held out; with `out_of_fold` pass "
-            "n_extra_rows=0, or leave `out_of_fold` out."
-        )
+        raise ValueError("extra rows need a teacher that saw no row held out; with `out_of_fold` pass n_extra_rows=0.")
     else:
         labels = checked_per_row(out_of_fold, len(y), "`out_of_fold`")
 
-    def learned(rows: NDArray[np.intp], share: float) -> tuple[Array, Array]:
-        return X[rows], (1 - share) * labels[rows] + share * y[rows]
+    def learned(rows: NDArray[np.intp], share: float, drawn: Rows) -> Rows:
+        own = (1 - share) * labels[rows] + share * y[rows]
+        return np.concatenate([X[rows], drawn[0]]), np.concatenate([own, drawn[1]])
 
     students = _students(X, seed) if students is None else students
     search = _Search(students, max_microseconds, X[validation], y[validation])
+    none = X[:0], y[:0]
+    few = none if early is None or not n_drawn else _drawn(X[train], early, -(-n_drawn // _TRIED), rng)
     for name in students:
-        search.run(name, TRUTH_SHARES[0], *learned(train, TRUTH_SHARES[0]))
-    name = search.best.student
+        search.run(name, TRUTH_SHARES[0], 0, *learned(train, TRUTH_SHARES[0], none))
+    for name, *_, error, _ in sorted(search.trials, key=lambda trial: trial.error):
+        if len(few[0]) and error <= _CLOSE * search.best.error < inf:
+            search.run(name, TRUTH_SHARES[0], len(few[0]), *learned(train, TRUTH_SHARES[0], few))
+    name, used = search.best.student, search.best.n_extra_rows
     for share in TRUTH_SHARES[1:]:
-        search.run(name, share, *learned(train, share))
-    name, share = search.best.student, search.best.truth_share
-    if n_drawn and early is not None:
-        search.run(name, share, *_with_drawn(*learned(train, share), early, n_drawn, rng), n_drawn=n_drawn)
-    rows, targets = learned(known, share)
-    if search.best.n_extra_rows:
-        rows, targets = _with_drawn(rows, targets, late, n_drawn, rng)
+        search.run(name, share, used, *learned(train, share, few if used else none))
+    share = search.best.truth_share
+    rows, targets = learned(known, share, _drawn(X[known], late, n_drawn, rng) if used else none)
     model = clone(search.students[name]).fit(rows, targets)
     if (answer := search.answer(model)) is None:
         raise ValueError(f"no student answers within max_microseconds={max_microseconds} a row here; raise the limit.")
@@ -200,10 +204,13 @@ def distil(
         trials=tuple(search.trials),
         answer=answer,
     )
-    if result.ratio.value > WORSE and result.error.value > _ROUNDING * y.std():
+    worse, mean = result.ratio.value > WORSE, float(np.sqrt(np.mean((truth - y[known].mean()) ** 2)))
+    counts = result.error.value > _ROUNDING * max(y.std(), np.abs(y).max() / 1_000)
+    if counts and (worse or result.error.value >= mean):
+        than = f"{result.ratio} times the teacher's" if worse else f"no less than that of the targets' mean, {mean:.4g}"
         warnings.warn(
-            f"the student's error to the truth is {result.ratio} times the teacher's; pass more rows, more "
-            "`n_extra_rows`, other `students`, or keep the teacher.",
+            f"the student's error to the truth is {than}; pass more rows, more `n_extra_rows`, other `students`, or "
+            f"{'keep the' if worse else 'another'} teacher.",
             stacklevel=2,
         )
     return result
@@ -231,13 +238,10 @@ def _labels(
 
 def _students(X: Array, seed: int) -> dict[str, Any]:
     """What may replace a teacher of such rows."""
-    found: dict[str, Any] = {
-        "hash tables": LSHRegressor(random_state=seed),
-        "hash tables on trees": LSHRegressor(base="trees", random_state=seed),
-    }
-    if detect_encoding(kernel_dtype(X))[0] in ("bits", "signs"):
-        return {"polynomial": LowDegreeRegressorCV(), **found}
-    return found
+    bits = detect_encoding(kernel_dtype(X))[0] in ("bits", "signs")
+    tables = LSHRegressor(degree=1, n_stages=1, directions="gradients", random_state=seed)
+    found = {"network": SmallNetworkRegressor(random_state=seed), "hash tables": tables}
+    return {"polynomial": LowDegreeRegressorCV(), **found} if bits else found
 
 
 class _Search:
@@ -247,7 +251,7 @@ class _Search:
         self.students, self.trials = students, list[DistillationTrial]()
         self._limit, self._new, self._truth = max_microseconds, new, truth
 
-    def run(self, name: str, share: float, rows: Array, targets: Array, n_drawn: int = 0) -> None:
+    def run(self, name: str, share: float, n_drawn: int, rows: Array, targets: Array) -> None:
         """Add a trial."""
         model = clone(self.students[name]).fit(rows, targets)
         answer, error, microseconds = self.answer(model), inf, nan
@@ -259,7 +263,7 @@ class _Search:
 
     def answer(self, model: Any) -> Function | None:
         """The quickest way to the values of a student; None if it takes more than the limit for a row."""
-        answer: Function = model.predict
+        answer: Function = model if isinstance(model, SmallNetworkRegressor) else model.predict
         if isinstance(model, LSHRegressor):
             try:
                 return model.predictor(dtype="float32", max_microseconds=self._limit)
@@ -279,15 +283,14 @@ class _Search:
         return min(self.trials, key=lambda trial: trial.error)
 
 
-def _with_drawn(X: Array, targets: Array, teacher: Any, n_drawn: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The rows, and rows drawn between a row and a neighbour of it, which the teacher labels."""
-    unit = X.std(axis=0)
-    scaled = X / np.where(unit > 0, unit, 1.0)
-    first = rng.integers(len(X), size=n_drawn)
+def _drawn(X: Array, teacher: Any, n_drawn: int, rng: np.random.Generator) -> Rows:
+    """Rows of X moved along differences of their neighbours, and the teacher's labels."""
+    scaled = X * standard_units(X, np.ones(len(X)))
+    first, place = np.unique(rng.integers(len(X), size=n_drawn), return_inverse=True)
     finder = NearestNeighbors(n_neighbors=min(_NEIGHBOURS + 1, len(X))).fit(scaled)
-    near = finder.kneighbors(scaled[first], return_distance=False)
-    second = near[np.arange(n_drawn), rng.integers(1, near.shape[1], size=n_drawn)]
+    near = finder.kneighbors(scaled[first], return_distance=False)[place]
+    start, ends = X[first[place]], X[rng.permuted(near, axis=1)[:, :2]]
     way, whole = rng.random((n_drawn, 1)), (np.round(X) == X).all(axis=0)
-    way = np.where(whole, rng.random((n_drawn, X.shape[1])) < way, way)
-    drawn = X[first] + way * (X[second] - X[first])
-    return np.concatenate([X, drawn]), np.concatenate([targets, teacher.predict(drawn)])
+    moved = np.clip(start + way * (ends[:, 0] - ends[:, 1]), X.min(axis=0), X.max(axis=0))
+    drawn = np.where(whole, np.where(rng.random(moved.shape) < way, ends[:, 0], start), moved)
+    return drawn, checked_per_row(teacher.predict(drawn), n_drawn, "`teacher.predict`")

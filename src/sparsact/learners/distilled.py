@@ -86,7 +86,7 @@ class Distillation:
     answer: Function
 
     def predictor(self) -> Function:
-        """Function from rows (m, d) to values (m,): the predictor of hash tables, else ``predict``."""
+        """Function from rows (m, d) to values (m,): that of hash tables or the network, else ``predict``."""
         return self.answer
 
     def export(self, path: str | Path, *, name: str | None = None, description: str = "") -> None:

@@ -1,9 +1,9 @@
-"""Fitted functions of bits or numbers as programs without dependencies: polynomials, and tables of all values."""
+"""Fitted functions of bits or numbers as programs without dependencies: polynomials, networks, tables of all values."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -47,6 +47,19 @@ _TABLE: Final = """\
     for (size_t i = 0; i < COLUMNS; ++i) row |= (size_t)(x[i] < 0.0) << i;
     y[0] = values[row] + nothing;
 """
+_LAYERS: Final = """\
+    double units[WIDTH], next[WIDTH];
+    const double *w = weights, *b = biases;
+    for (size_t i = 0; i < sizes[0]; ++i) units[i] = x[i] - centre[i];
+    for (size_t l = 1; l < LAYERS; ++l) {
+        for (size_t j = 0; j < sizes[l]; ++j) {
+            next[j] = *b++;
+            for (size_t i = 0; i < sizes[l - 1]; ++i) next[j] += *w++ * units[i];
+        }
+        for (size_t j = 0; j < sizes[l]; ++j) units[j] = next[j] > 0.0 || l + 1 == LAYERS ? next[j] : 0.0;
+    }
+    y[0] = (units[0] < limits[0] ? limits[0] : units[0] > limits[1] ? limits[1] : units[0]) + nothing;
+"""
 
 
 class ProgramSource(NamedTuple):
@@ -65,7 +78,7 @@ class Exportable(Protocol):
 
 
 class ExportedFunction(ABC):
-    """Base of models that are a polynomial, or a function of few bits."""
+    """Base of models that are a polynomial, a small network, or a function of few bits."""
 
     def export(self, path: str | Path, *, name: str | None = None, description: str = "") -> None:
         """Write the model as a program that does not need this library: ``.c`` or ``.onnx``.
@@ -84,13 +97,13 @@ class ExportedFunction(ABC):
         Raises
         ------
         ValueError
-            If a polynomial has more than 131,072 products of columns, or another model more than 16 columns.
+            If a polynomial has more than 131,072 products of columns, or a table of values more than 16 columns.
 
         Notes
         -----
-        A polynomial takes one multiplication for each product of columns; other models are tables of their values at
-        all rows of bits. Values equal ``predict`` up to rounding, or ``decision_function`` of a classifier. Rows are
-        bits, signs or numbers as in ``fit``; one that ``predict`` refuses has the value NaN.
+        A polynomial takes one multiplication for each product of columns, a network one for each weight; others are
+        tables of their values at all rows of bits. Values equal ``predict`` up to rounding, or ``decision_function`` of
+        a classifier. Rows are bits, signs or numbers as in ``fit``; one that ``predict`` refuses has the value NaN.
         """
         write_program(path, name, description, *self._program())
 
@@ -199,6 +212,32 @@ def program_of_polynomials(inputs: RowSymbols, subsets: list[Subset], coefficien
             before = {products[place]: i for i, place in enumerate(those)}
         add("Add", total, constant(level), result="Y")
         return graph.to_bytes({"X": ["rows", inputs.n]}, {"Y": ["rows", len(level)]})
+
+    return ProgramSource(in_c, in_onnx)
+
+
+def program_of_layers(
+    centre: Array, weights: Sequence[Array], biases: Sequence[Array], limits: tuple[float, float]
+) -> ProgramSource:
+    """Layers of ReLU units with weights (n_l, n_{l+1}), the last one of one unit without ReLU, within limits."""
+    inputs, sizes = RowSymbols(len(centre), None), np.array([len(centre), *map(len, biases)], np.uint32)
+
+    def in_c(own: str) -> str:
+        flat = {"weights": np.concatenate([W.T.ravel() for W in weights]), "biases": np.concatenate(biases)}
+        arrays = {"centre": centre, **flat, "limits": np.array(limits), "sizes": sizes}
+        body = f"    enum {{ LAYERS = {len(sizes)}, WIDTH = {sizes.max()} }};\n{_LAYERS}"
+        return inputs.in_c(f"A network of {sizes[1:-1].sum()} ReLU units", own, arrays, body, 1)
+
+    def in_onnx() -> bytes:
+        graph = OnnxGraph({"": OPSET})
+        add, constant = graph.add, graph.constant
+        units, nothing = inputs.in_onnx(graph)
+        units = add("Sub", units, constant(centre))
+        for place, (W, b) in enumerate(zip(weights, biases, strict=True)):
+            units = add("Relu", units) if place else units
+            units = add("Add", add("MatMul", units, constant(W)), constant(b))
+        add("Add", add("Clip", units, *map(constant, limits)), nothing, result="Y")
+        return graph.to_bytes({"X": ["rows", inputs.n]}, {"Y": ["rows", 1]})
 
     return ProgramSource(in_c, in_onnx)
 
