@@ -113,7 +113,7 @@ def _gradient_like(weight: Tensor, bounds: list[int]) -> Tensor:
     memory = np.zeros(weight.nbytes + LINE, np.uint8)  # in large pages, which the system fills when they are touched
     start, size = -memory.ctypes.data % LINE, weight.nbytes // len(weight)
     for e, (begin, end) in enumerate(pairwise(bounds)):
-        if begin < end:  # two threads that touch a new page at once take up to five times as long as one
+        if begin < end:  # one thread touches new pages first: two that meet at one wait for each other
             memory[start + e * size : start + (e + 1) * size : LARGE_PAGE] = 0
     numbers = torch.from_numpy(memory[start : start + weight.nbytes]).view(weight.dtype)
     return numbers.as_strided(weight.shape, torch.empty_like(weight, device="meta").stride())
