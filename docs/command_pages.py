@@ -39,10 +39,5 @@ def _spelling(parameter: Any) -> str:
 
 
 def _meaning(parameter: Any) -> str:
-    default = parameter.default
     told = (parameter.help or "").replace("*", r"\*")
-    if parameter.required:
-        return f"{told} Required." if parameter.param_type_name == "option" else told
-    if default is None or parameter.is_flag:
-        return told
-    return f"{told} Default: ``{default}``."
+    return f"{told} Required." if parameter.required and parameter.param_type_name == "option" else told
