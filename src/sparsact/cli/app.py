@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from sparsact.cli.bounds import bounds
 from sparsact.cli.certify import certify
+from sparsact.cli.demo import demo
 from sparsact.cli.doctor import doctor
 from sparsact.cli.export import export
 from sparsact.cli.fit import EPILOG, fit
@@ -90,6 +91,7 @@ def _options(
 
 
 for name, command in (
+    ("demo", demo),
     ("fit", fit),
     ("predict", predict),
     ("export", export),

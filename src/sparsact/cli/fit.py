@@ -39,31 +39,31 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
     ),
     **panel(
         "Columns",
-        columns=option("COLUMN", "Learn from these: a, a list a,b or a pattern 's*'."),
+        columns=option("COLUMN", "Learn from these: a name, a list a,b or a pattern 's*'; repeatable."),
         ignore=option("COLUMN", "Leave these out, spelled likewise."),
         domain=option("NAME", "Numbers: real keeps them, cube refuses, auto standardises."),
-        strict="Refuse a table of which columns are left out.",
+        strict="Refuse a table with columns to leave out.",
         drop_missing="Leave out rows that lack a value.",
-        wild_type=option("ROW", "Effects are from this sequence or row; or most-frequent."),
-        weights=option("COLUMN", "Precisions: 2 halves the variance."),
-        sigma=option("COLUMN", "In their place: standard deviations."),
-        variance=option("COLUMN", "In their place: variances."),
+        wild_type=option("ROW", "Sequence or row from which effects are counted, or most-frequent."),
+        weights=option("COLUMN", "Precision of each row, such as a count."),
+        sigma=option("COLUMN", "In place of --weights: deviations."),
+        variance=option("COLUMN", "In place of --weights: variances."),
         separator=SHARED["separator"],
         decimal=SHARED["decimal"],
     ),
     **panel(
         "Model",
         model=option("NAME", "One of the models below."),
-        degree=option("auto|N", "Of a polynomial: degree."),
+        degree=option("auto|N", "Of a polynomial: most columns in a product."),
         alpha=option("auto|NUMBER", "Of a polynomial: ridge penalty."),
-        lasso="Of a polynomial: lasso of penalty --alpha.",
+        lasso="Choose terms by the lasso, of penalty --alpha.",
         link=option("NAME", "Of latent: identity, log, sigmoid, monotone, auto."),
         censor=option("LOW,HIGH", "Of latent: bounds ('7,': a floor), auto or none."),
     ),
     **panel(
         "Scoring",
         folds=option("N", "Folds of cross-validation."),
-        groups=option("COLUMN", "Keep rows of a value, as of a plate, in one fold."),
+        groups=option("COLUMN", "Keep rows of equal value in one fold."),
         split=option("COLUMN", "Score rows marked test, learn from the others."),
         test=option("FILE", "Score the model on this table too."),
         random_state=option("N", "Seed of folds and hash functions."),
@@ -79,7 +79,7 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
     **panel(
         "Long fits",
         resume=option("FILE", "Keep a statistic file up to date, and go on from it if it is there."),
-        keep_every=option("SECONDS", "Time between two writings.", min=0),
+        keep_every=option("SECONDS", "Time between writings.", min=0),
         cluster=option("ADDRESS", "local:N processes, or tcp://HOST:PORT of a Dask scheduler, sum up the files."),
     ),
 )
@@ -144,6 +144,10 @@ def fit(
     check_writable(out)
     check_writable(resume)
     check_apart({"--out": out, "--report": report, "--resume": resume}, [*paths, *([test] if test else ())])
+    replaced = [str(path) for path in (out, report) if path is not None and path.is_file()]
+    if replaced and not (quiet or as_json):
+        are = "is" if len(replaced) == 1 else "are"
+        typer.echo(f"{' and '.join(replaced)} {are} there already, and will be replaced.", err=True)
     shown = False if quiet or (as_json and progress is None) else progress
     words = context.obj or ["fit"]
 

@@ -32,10 +32,10 @@ SHARED: Final[dict[str, str | ParameterInfo]] = {
         "'parts/*.parquet', are one table, in the natural order of names; '-' is CSV on stdin.",
     ),
     "learned_model": argument("MODEL", "A model that sparsact fit has written."),
-    "separator": option("CHARACTER", "Of text files: between columns."),
-    "decimal": option(".|,", "Of text files: mark of decimals."),
+    "separator": option("CHARACTER", "Of text files, such as ';'."),
+    "decimal": option("MARK", "Of text files, '.' or ','."),
     "as_json": Option("--json", help="Print one JSON object, nothing else."),
-    "progress": Option("--progress/--no-progress", help="Show progress. Default: on a terminal."),
+    "progress": Option("--progress/--no-progress", help="Show it. Default: on a terminal."),
     # ---- of PyTorch models ----
     "torch_model": argument(
         "MODEL",
