@@ -71,11 +71,8 @@ def predict(
     opened = encoded_table(Parts.open(tables, Dialect(separator, decimal)), encoding)
     shown = False if out is None else progress
     n_rows = n_unread = 0
-    with (
-        bars(shown) as show,
-        Stages(show).stage("predicting", opened.n_rows) as on_rows,
-        _writer(out, as_json) as write,
-    ):
+    writer = _writer(out, as_json)
+    with bars(shown) as show, Stages(show).stage("predicting", opened.n_rows) as on_rows, writer as write:
         for piece in predicted_pieces(learned, opened, id_column, confidence):
             write(piece)
             on_rows(len(piece))
