@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from inspect import signature
+from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 from typer import Argument, Option
@@ -80,7 +81,11 @@ def with_help(**own: str | ParameterInfo) -> Callable[[Command], Command]:
             info = (SHARED | own).get(one.name)
             if isinstance(info, str):
                 info = _flag(one.name, info)
-            if isinstance(info, OptionInfo) and isinstance(one.default, str | int | float) and one.default is not False:
+            if (
+                isinstance(info, OptionInfo)
+                and isinstance(one.default, str | int | float | Path)
+                and one.default is not False
+            ):
                 info = copy(info)
                 info.help, info.show_default = f"{info.help} Default: {one.default}.", False
             parameters.append(one if info is None else one.replace(annotation=Annotated[one.annotation, info]))
