@@ -251,6 +251,17 @@ def test_folds_that_differ_are_uncertain_and_not_nothing():
     assert "what follows may describe noise" in fit_page(told)
 
 
+def test_a_verdict_begins_with_the_scores():
+    assert summary([target("h1"), target("h9")]).verdict == (
+        "Held-out R² 0.826 ± 0.021 for h1 (linear model 0.412), 0.826 ± 0.021 for h9 (linear model 0.412) by a "
+        "polynomial of degree 2."
+    )
+    assert classes().verdict == (
+        f"Held-out accuracy {(50 + 61 + 40) / 166:.1%} by a polynomial of degree 2; {67 / 166:.1%} by always naming the "
+        "most frequent class. The classes' indicators have R² 0.826 ± 0.021, where their frequencies give 0."
+    )
+
+
 @pytest.mark.usefixtures("unrendered")
 def test_a_page_has_no_empty_chapter():
     bare = replace(target(), terms=(), weights=(), influences=())

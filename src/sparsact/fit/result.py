@@ -152,7 +152,7 @@ class FitResult:
             return (
                 f"Held-out accuracy {self.confusion.accuracy:.1%} {model}; {self.confusion.majority:.1%} by always "
                 "naming the most frequent class. "
-                f"R² of the classes' indicators {first.r2}, where their frequencies give 0."
+                f"The classes' indicators have R² {first.r2}, where their frequencies give 0."
             )
         if len(self.targets) > 1:
             scores = [f"{one.r2} for {one.name} (linear model {one.linear_r2.short})" for one in self.targets]
@@ -281,7 +281,7 @@ class FitResult:
         lines.append(f"chosen: {self.choices.name}, because {found['why']}")
         if found["degree"] is not None:
             penalty = f"{found['penalty']} penalty {found['alpha']:g}"
-            lines.append(f"{self.choices.name} with {found['monomials']:,} terms, {penalty}")
+            lines.append(f"{found['monomials']:,} terms, {penalty}")
         if self.choices.weights:
             lines.append(f"weights: {self.choices.shares}")
         lines += self.details.lines()
