@@ -257,8 +257,8 @@ def test_a_verdict_begins_with_the_scores():
         "polynomial of degree 2."
     )
     assert classes().verdict == (
-        f"Held-out accuracy {(50 + 61 + 40) / 166:.1%} by a polynomial of degree 2; {67 / 166:.1%} by always naming the "
-        "most frequent class. The classes' indicators have R² 0.826 ± 0.021, where their frequencies give 0."
+        f"Held-out accuracy {(50 + 61 + 40) / 166:.1%} by a polynomial of degree 2; {67 / 166:.1%} by always naming "
+        "the most frequent class. The classes' indicators have R² 0.826 ± 0.021, where their frequencies give 0."
     )
 
 

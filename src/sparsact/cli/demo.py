@@ -28,7 +28,7 @@ def demo(folder: Path = Path("demo"), force: bool = False, progress: bool | None
     from sparsact.datasets import load_poelwijk
 
     table, report, model = (folder / f"protein{suffix}" for suffix in (".csv", ".html", ".sparsact"))
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for path in (table, report, model):
         if path.exists() and not force:
             raise ValueError(f"{path} is there already; --force replaces it, --folder names another place.")

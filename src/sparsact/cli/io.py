@@ -100,7 +100,7 @@ def load_model(path: Path, remedy: str) -> Any:
 
 def read_network(path: Path) -> SparselyActivatedNetwork:
     """The network of a file, or of the model in it."""
-    model = load_model(path, f"make one with network.save({path.name!r}) in Python.")
+    model = load_model(path, f"make one with network.save({path.with_suffix('.sparsact').name!r}) in Python.")
     network = network_in(model)
     if network is None:
         raise ValueError(f"{path.name} holds a {type(model).__name__}; a SparselyActivatedNetwork is needed.")
