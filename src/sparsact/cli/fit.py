@@ -20,7 +20,7 @@ MODELS: Final = {  # what each is, and when auto compares it
     "low-degree": ("polynomial of all products", "always"),
     "sparse": ("polynomial of significant products", "bits"),
     "gp": ("Gaussian process, all interactions", "up to 64 bits"),
-    "letters": ("sites with letters, categories", "such sites, few numbers"),
+    "letters": ("sites with letters, categories", "3+ letters, few numbers"),
     "latent": ("bits behind a floor or a curve", "pinned rows, 21+ sites"),
     "lsh": ("local polynomials in hash tables", "numbers"),
     "network": ("ReLU units, few on in a row", "1,000 to 100,000 rows"),
