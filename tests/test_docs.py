@@ -96,8 +96,8 @@ def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
         assert program == "sparsact"
         capsys.readouterr()
         failed = main(words)
-        # Without a terminal the forecast and a line for each stage go to stderr; pages show what a terminal keeps. Files
-        # to be replaced are those of the examples, which have run before.
+        # Without a terminal the forecast and a line for each stage go to stderr; pages show what a terminal keeps.
+        # Files to be replaced are those of the examples, which have run before.
         notes = r"(?m)^(Comparing all kinds .*|[A-Za-z ]+ \.\.\.|.* will be replaced\.)\n"
         printed = re.sub(notes, "", "".join(capsys.readouterr()))
         assert bool(failed) == ("sparsact: error:" in output), printed
