@@ -9,6 +9,7 @@ from typing import Any
 from typer.main import get_command
 
 from sparsact.cli.app import app
+from sparsact.cli.fit import MODELS
 
 
 def command_pages(path: Path) -> None:
@@ -26,6 +27,10 @@ def _section(name: str, command: Any) -> str:
     lines += [".. list-table::", "   :widths: 35 65", ""]
     for parameter in command.params:
         lines += [f"   * - ``{_spelling(parameter)}``", f"     - {_meaning(parameter)}"]
+    if name == "fit":
+        lines += ["", ".. list-table::", "   :widths: 15 50 35", "   :header-rows: 1", ""]
+        for model, (what, when) in {"model": ("what it is", "auto compares it for"), **MODELS}.items():
+            lines += [f"   * - {model}", f"     - {what}", f"     - {when}"]
     return "\n".join([*lines, ""])
 
 
@@ -39,10 +44,5 @@ def _spelling(parameter: Any) -> str:
 
 
 def _meaning(parameter: Any) -> str:
-    default = parameter.default
     told = (parameter.help or "").replace("*", r"\*")
-    if parameter.required:
-        return f"{told} Required." if parameter.param_type_name == "option" else told
-    if default is None or parameter.is_flag:
-        return told
-    return f"{told} Default: ``{default}``."
+    return f"{told} Required." if parameter.required and parameter.param_type_name == "option" else told

@@ -19,7 +19,6 @@ from rich.table import Table
 from sparsact import SparselyActivatedRegressor
 from sparsact.cli import main
 from sparsact.constructions import indexing, uniform
-from sparsact.datasets import load_poelwijk
 from sparsact_papers.data import LowerEnvelope, random_subspace
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -62,13 +61,10 @@ def fit(title: str, *words: str) -> Path:
 
 def protein(folder: Path) -> Path:
     """Which of 13 mutations make a protein bright, and which together: a table of yes/no columns, as a CSV file."""
-    landscape = load_poelwijk()
-    table = folder / "protein.csv"
-    rows = np.column_stack([landscape.X, landscape.y])
-    heading = ",".join([*landscape.names, *landscape.target_names])
-    np.savetxt(table, rows, fmt=["%d"] * 13 + ["%.15g"], delimiter=",", header=heading, comments="")
-    out = ["--report", str(folder / "protein.html"), "--out", str(folder / "protein.sparsact")]
-    return fit("8,192 variants of a fluorescent protein", str(table), "--target", "brightness", *out)
+    console.rule("8,192 variants of a fluorescent protein")
+    if status := main(["demo", "--folder", str(folder), "--force", "--progress"]):
+        raise SystemExit(status)
+    return folder / "protein.html"
 
 
 def numbers(folder: Path) -> Path:

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 from commands import run
 from grids import few_of
+from typer.main import get_command
 
 from sparsact.cli import main
+from sparsact.cli.app import app
+from sparsact.cli.fit import MODELS
+from sparsact.fit.options import OPTIONS
 
 
 def test_debug_lets_errors_pass(monkeypatch):
@@ -20,7 +24,7 @@ def test_debug_lets_errors_pass(monkeypatch):
         main(["fit", "missing.csv", "--target", "y"])
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["inspect"], ["suggest"]])
+@pytest.mark.parametrize("command", [[], ["demo"], ["fit"], ["predict"], ["inspect"], ["suggest"]])
 def test_every_command_has_help_with_an_example(capsys, command):
     status, out, _ = run(capsys, *command, "--help")
     assert status == 0
@@ -33,6 +37,17 @@ def test_help_shows_no_value_after_a_flag(capsys):
         out = run(capsys, *words)[1]
         assert "--help" in out
         assert "bool" not in out
+
+
+def test_the_help_of_fit_is_short_and_names_every_model(capsys, monkeypatch):
+    """At 80 columns; every kind of model is a row of the table, and every option stands in a panel."""
+    monkeypatch.setenv("COLUMNS", "80")
+    out = run(capsys, "fit", "--help")[1]
+    assert len(out.splitlines()) <= 105
+    assert {line.split()[0] for line in out.splitlines() if line[:2] == "  " and line[2:3].strip()} >= set(MODELS)
+    assert set(MODELS) == set(OPTIONS["model"])
+    found = get_command(app).commands["fit"].params
+    assert [one.name for one in found if one.param_type_name == "option" and not one.rich_help_panel] == []
 
 
 def test_a_command_of_a_package_that_is_not_installed(capsys, monkeypatch):

@@ -15,10 +15,11 @@ def test_noise_is_called_noise(capsys, tmp_path):
     pa.csv.write_csv(pa.table(columns | {"y": rng.normal(size=301)}), tmp_path / "noise.csv")
     status, out, _ = run(capsys, "fit", tmp_path / "noise.csv", "--target", "y")
     assert status == 0
-    assert out.startswith(
-        "Nothing of degree ≤ 6, nor by a sparse polynomial, a lasso polynomial, a Gaussian process or an ensemble of "
-        "models, was found in these columns"
-    )
+    assert out.startswith("Held-out R² -0.0")
+    assert (
+        " Nothing of degree ≤ 6, nor by a sparse polynomial, a lasso polynomial, a Gaussian process or an ensemble of "
+        "models, was found in these columns; predicting the mean gives R² 0.\n"
+    ) in out
 
 
 @pytest.mark.grid
@@ -40,5 +41,6 @@ def test_too_high_a_degree_is_not_called_nothing(capsys, tmp_path):
     np.savez(tmp_path / "t.npz", X=bits, y=bits[:, 0] + rng.normal(size=600))
     told = fit_json(capsys, tmp_path / "t.npz", "--target", "y", "--degree", "4", "--alpha", "1")
     assert not told["learned"]
-    assert told["verdict"].startswith("Degree 4 does not predict rows that it has not seen")
+    assert "by a polynomial of degree 4; " in told["verdict"]
+    assert "It does not predict held-out rows; degree 1 does" in told["verdict"]
     assert told["verdict"].endswith("choose degree 1.")

@@ -46,7 +46,7 @@ def test_an_automatic_choice_takes_the_network_where_it_predicts_best(chosen):
     assert f"{network.r2.mean:.3f} against {polynomial.r2.mean:.3f}" in chosen.choices.reason
     fresh = gated(700, 1)
     assert r2_score(fresh["y"], chosen.predict(fresh)) > 0.99
-    assert chosen.verdict.startswith("A sparsely activated network predicts rows that it has not seen")
+    assert " by a sparsely activated network; " in chosen.verdict
 
 
 def test_held_out_rows_are_predicted_by_networks_that_have_not_seen_them(chosen):

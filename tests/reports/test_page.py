@@ -164,7 +164,7 @@ def test_a_classification_tells_accuracy_and_every_class(classification):
 @pytest.mark.parametrize(
     "told",
     [
-        "Hash tables (LSH) predict rows that they have not seen",
+        " by hash tables (LSH); linear model 0.412.",
         "because held-out R² 0.826 against 0.412 of degree 1 (linear), on the same 5 folds",
         "Bucket load",
         "Error against cost",
@@ -195,7 +195,7 @@ def test_tables_that_taught_nothing_are_not_said_to():
     part = hashed()
     noise = type(part.targets[0])(**(vars(part.targets[0]) | {"r2": FoldScores((-0.2, 0.1, -0.1))}))
     told = type(part)(**(vars(part) | {"targets": (noise,)})).verdict
-    assert told.startswith("Hash tables (LSH) do not predict rows that they have not seen")
+    assert "It does not predict held-out rows; degree " in told
     assert told.endswith("choose model low-degree.")
 
 
@@ -241,12 +241,25 @@ def test_folds_that_differ_are_uncertain_and_not_nothing():
     """The mean of the folds, .34, is below their deviation; a linear model that is sure is named instead."""
     folds = (0.9, 0.8, 0.7, -1.2, 0.5)
     verdict = summary([target(r2=folds)]).verdict
-    assert verdict.startswith("Degree 2 does not predict rows that it has not seen: held-out R² 0.340")
-    assert verdict.endswith("Of all models compared degree 1 (linear) has the highest R², 0.412 ± 0.019.")
+    assert verdict.startswith(
+        "Held-out R² 0.340 ± 0.873 by a polynomial of degree 2; linear model 0.412. It does not predict"
+    )
+    assert verdict.endswith("of all models compared degree 1 (linear) has the highest R², 0.412 ± 0.019.")
     told = all_scored(folds)
     assert not told.learned
-    assert told.verdict.startswith("It is uncertain whether anything was found: held-out R² 0.340")
+    assert "It is uncertain whether anything was found; of all models" in told.verdict
     assert "what follows may describe noise" in fit_page(told)
+
+
+def test_a_verdict_begins_with_the_scores():
+    assert summary([target("h1"), target("h9")]).verdict == (
+        "Held-out R² 0.826 ± 0.021 for h1 (linear model 0.412), 0.826 ± 0.021 for h9 (linear model 0.412) by a "
+        "polynomial of degree 2."
+    )
+    assert classes().verdict == (
+        f"Held-out accuracy {(50 + 61 + 40) / 166:.1%} by a polynomial of degree 2; {67 / 166:.1%} by always naming "
+        "the most frequent class. The classes' indicators have R² 0.826 ± 0.021, where their frequencies give 0."
+    )
 
 
 @pytest.mark.usefixtures("unrendered")

@@ -10,9 +10,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from sparsact.cli.bounds import bounds
 from sparsact.cli.certify import certify
+from sparsact.cli.demo import demo
 from sparsact.cli.doctor import doctor
 from sparsact.cli.export import export
-from sparsact.cli.fit import fit
+from sparsact.cli.fit import EPILOG, fit
 from sparsact.cli.inspect import inspect_model
 from sparsact.cli.measure import measure
 from sparsact.cli.predict import predict
@@ -49,10 +50,12 @@ class PlainGroup(TyperGroup):
 
 
 def without_types(params: list[Any]) -> list[Any]:
-    """The same parameters, flags without a word for their value."""
+    """The same parameters, flags and arguments without a word for the type of their value."""
     for param in params:
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""
+        if param.param_type_name == "argument":
+            param.display_type_rich = lambda ctx: None  # typer's signature
     return params
 
 
@@ -88,6 +91,7 @@ def _options(
 
 
 for name, command in (
+    ("demo", demo),
     ("fit", fit),
     ("predict", predict),
     ("export", export),
@@ -99,6 +103,6 @@ for name, command in (
     ("bounds", bounds),
     ("doctor", doctor),
 ):
-    app.command(name, cls=PlainCommand)(command)
+    app.command(name, cls=PlainCommand, epilog=EPILOG if command is fit else None)(command)
 for plugin in sorted(entry_points(group="sparsact.commands"), key=lambda each: each.name):
     app.command(plugin.name, cls=PlainCommand)(plugin.load())

@@ -5,100 +5,83 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Final
 
 import typer
 from typer import Option
 
 from sparsact.cli.io import PIPE, check_apart, check_report, check_writable, readable
-from sparsact.cli.options import option, with_help
+from sparsact.cli.options import SHARED, option, panel, with_help
 from sparsact.cli.terminal import command_line, say
-from sparsact.fit.options import OPTION_NAMES, OPTIONS
+from sparsact.fit.options import OPTION_NAMES
+
+MODELS: Final = {  # what each is, and when auto compares it
+    "auto": ("what predicts held-out rows best", ""),
+    "low-degree": ("polynomial of all products", "always"),
+    "sparse": ("polynomial of significant products", "bits"),
+    "gp": ("Gaussian process, all interactions", "up to 64 bits"),
+    "letters": ("sites with letters, categories", "3+ letters, few numbers"),
+    "latent": ("bits behind a floor or a curve", "pinned rows, 21+ sites"),
+    "lsh": ("local polynomials in hash tables", "numbers"),
+    "network": ("ReLU units, few on in a row", "1,000 to 100,000 rows"),
+    "ensemble": ("weighted mean of models and trees", "up to 20 bits"),
+}
+TABLE: Final = "".join(f"| {name} | {what} | {when} |\n" for name, (what, when) in MODELS.items())
+EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n{TABLE}"
 
 
 @with_help(
-    target=option("COLUMN", "Column to learn; may be repeated.", "--target", "-t"),
-    model=option(
-        "|".join(OPTIONS["model"]),
-        "'low-degree': a polynomial of all products of few columns; 'sparse': of the significant ones; "
-        "'gp': a Gaussian process with interactions of all sizes; 'letters': Gaussian processes and networks on "
-        "sites with letters, such as amino acids, or categories; 'latent': a measurement model, of bits behind a "
-        "floor, a ceiling or a curve; 'lsh': local polynomials in the buckets of hash tables; 'network': a ReLU "
-        "network in which each row switches on few units; 'ensemble': a weighted mean of models of bits and of "
-        "boosted trees; 'auto': whichever does best on held-out rows (polynomials of few terms, Gaussian "
-        "processes for up to 64 bits, ensembles for up to 20, models of letters for sites of more than two "
-        "and numbers of few values, "
-        "measurement models where rows are pinned at the lowest or highest target, its logarithm fits better, "
-        "sites are more than 20, or --link or --censor select one, hash tables for numbers only, networks for "
-        "1,000 to 100,000 rows, after a quick look).",
+    **panel(
+        "Target",
+        target=option("COLUMN", "Column to learn; repeatable.", "--target", "-t"),
+        task=option("NAME", "regression, classification or auto."),
+        log_target=Option("--log-target/--no-log-target", help="Learn its logarithm. Default: if better."),
     ),
-    degree=option("auto|N", "Of a polynomial: largest size of an interaction, or 'auto' to cross-validate."),
-    alpha=option("auto|NUMBER", "Of a polynomial: ridge penalty, or 'auto' to cross-validate."),
-    lasso="Of a polynomial: choose terms by the lasso; --alpha is then its penalty.",
-    columns=option(
-        "COLUMN",
-        "Learn from these columns only: a name, a list a,b or a pattern 's*'; may be repeated. Columns named in full "
-        "are never left out as identifiers, counts, errors, plates or splits.",
+    **panel(
+        "Columns",
+        columns=option("COLUMN", "Learn from these: a name, a list a,b or a pattern 's*'; repeatable."),
+        ignore=option("COLUMN", "Leave these out, spelled likewise."),
+        domain=option("NAME", "Numbers: real keeps them, cube refuses, auto standardises."),
+        strict="Refuse a table with columns to leave out.",
+        drop_missing="Leave out rows that lack a value.",
+        wild_type=option("ROW", "Sequence or row from which effects are counted, or most-frequent."),
+        weights=option("COLUMN", "Precision of each row, such as a count."),
+        sigma=option("COLUMN", "In place of --weights: deviations."),
+        variance=option("COLUMN", "In place of --weights: variances."),
+        separator=SHARED["separator"],
+        decimal=SHARED["decimal"],
     ),
-    ignore=option("COLUMN", "Leave these columns out, spelled in the same ways; may be repeated."),
-    domain=option(
-        "|".join(OPTIONS["domain"]),
-        "What becomes of columns of numbers. 'auto': standardised; 'real': as they are; 'cube': refused, so that every "
-        "column is bits.",
+    **panel(
+        "Model",
+        model=option("NAME", "One of the models below."),
+        degree=option("auto|N", "Of a polynomial: most columns in a product."),
+        alpha=option("auto|NUMBER", "Of a polynomial: ridge penalty."),
+        lasso="Choose terms by the lasso, of penalty --alpha.",
+        link=option("NAME", "Of latent: identity, log, sigmoid, monotone, auto."),
+        censor=option("LOW,HIGH", "Of latent: bounds ('7,': a floor), auto or none."),
     ),
-    task=option("|".join(OPTIONS["task"]), "'auto': classes where the target is text or true/false."),
-    strict="Refuse the table where columns would be left out: identifiers (texts nearly all different, row numbers), "
-    "columns that repeat others, and columns that look like counts, errors, plates or splits.",
-    wild_type=option(
-        "SEQUENCE|ROW|most-frequent",
-        "The wild type, from which effects are counted, as mutations such as E104K: its letters, the number or the "
-        "name of its row, or the most frequent letters. Its values of columns of two are 0.",
+    **panel(
+        "Scoring",
+        folds=option("N", "Folds of cross-validation."),
+        groups=option("COLUMN", "Keep rows of equal value in one fold."),
+        split=option("COLUMN", "Score rows marked test, learn from the others."),
+        test=option("FILE", "Score the model on this table too."),
+        random_state=option("N", "Seed of folds and hash functions."),
     ),
-    groups=option("COLUMN", "Keep rows of equal value here, such as a plate, in one fold."),
-    weights=option(
-        "COLUMN", "Precision of each row, such as a count: weight 2 has half of the variance, 0 leaves a row out."
+    **panel(
+        "Output",
+        report=option("FILE", "Write an HTML report."),
+        out=option("FILE", "Write the model."),
+        as_json=SHARED["as_json"],
+        quiet=Option("--quiet", "-q", help="Print nothing."),
+        progress=SHARED["progress"],
     ),
-    sigma=option(
-        "COLUMN",
-        "In place of --weights: standard deviation of each row; 0 counts as the lower quartile of the others.",
+    **panel(
+        "Long fits",
+        resume=option("FILE", "Keep a statistic file up to date, and go on from it if it is there."),
+        keep_every=option("SECONDS", "Time between writings.", min=0),
+        cluster=option("ADDRESS", "local:N processes, or tcp://HOST:PORT of a Dask scheduler, sum up the files."),
     ),
-    variance=option("COLUMN", "In place of --sigma: variance of each row."),
-    split=option(
-        "COLUMN",
-        "Score rows of test (or held-out; without them of validation, valid, val or dev), and learn from the others. "
-        "Or 0, 1, 2: training, validation, test; 0, 1: training, test, the opposite in a column whose name says train.",
-    ),
-    drop_missing="Leave out rows in which a value is missing, with a note.",
-    log_target=Option(
-        "--log-target/--no-log-target",
-        help="Learn the logarithm of the target, or not; predictions are brought back. By default where it fits better "
-        "and 96 % of the targets span a factor of 100.",
-    ),
-    test=option("FILE", "Score the model on this table too, which no choice has seen."),
-    link=option(
-        "|".join(OPTIONS["link"]),
-        "Of a measurement model: the curve from the latent to the target; 'monotone' is learned.",
-    ),
-    censor=option(
-        "auto|none|LOWER,UPPER",
-        "Of a measurement model: the bounds at which targets are pinned, such as '7,' for a floor. 'auto': the lowest "
-        "and the highest target, if many rows are there.",
-    ),
-    folds=option("N", "Folds of cross-validation."),
-    report=option("FILE", "Write an HTML report to this file."),
-    out=option("FILE", "Write the model to this file."),
-    random_state=option("N", "Seed of folds and hash functions."),
-    resume=option(
-        "FILE",
-        "Go on from this statistic file if it is there; keep it up to date while at work, and remove it when the fit "
-        "is done. It serves the same files and options only.",
-    ),
-    keep_every=option("SECONDS", "How often the file of --resume is written.", min=0),
-    cluster=option(
-        "local:N|tcp://HOST:PORT",
-        "Let the workers of a Dask cluster sum up the files, one each at a time: N processes started here, or the "
-        "workers of a running scheduler. The model is the same (extra `dask`).",
-    ),
-    quiet=Option("--quiet", "-q", help="Print nothing."),
 )
 def fit(
     context: typer.Context,
@@ -139,19 +122,14 @@ def fit(
 ) -> None:
     """Learn a target from columns of bits or numbers, and report how well it predicts and what drives the target.
 
-    The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
-    their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are
-    standardised. Texts of one length such as ACDE are one site a letter, and so are lists of mutations such as
-    A12V:G45D. Identifiers, columns that repeat others, and columns that look like counts, errors, plates or a split
-    are left out, and notes say so. Other notes warn of columns that may be the target again.
+    Bit strings such as 0010110 expand into their bits; columns of two values become a bit, texts of a few values a bit
+    each, texts of one length such as ACDE and mutations such as A12V:G45D a site a letter; other numbers are
+    standardised. Identifiers, copies, counts, errors, plates and splits are left out with a note, unless --columns
+    names them in full. The table may be larger than memory.
 
-    Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: next to the model, or in the working
-    folder. With it as --resume FILE, the same command goes on, to the same bits as if it had never been stopped. With
-    --resume from the start the file is also written as the fit goes, so that a crash loses little.
+    Ctrl-C leaves a statistic file; the same command with it as --resume FILE goes on, to the same bits.
 
-    A table may also come from another program: zcat rows.csv.gz | sparsact fit - --target y.
-
-    Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
+    Example: sparsact fit screen.csv --target y --report y.html --out y.sparsact
     """
     given = locals()
     from sparsact.cli.progress import bars
@@ -166,6 +144,10 @@ def fit(
     check_writable(out)
     check_writable(resume)
     check_apart({"--out": out, "--report": report, "--resume": resume}, [*paths, *([test] if test else ())])
+    replaced = [str(path) for path in (out, report) if path is not None and path.is_file()]
+    if replaced and not (quiet or as_json):
+        are = "is" if len(replaced) == 1 else "are"
+        typer.echo(f"{' and '.join(replaced)} {are} there already, and will be replaced.", err=True)
     shown = False if quiet or (as_json and progress is None) else progress
     words = context.obj or ["fit"]
 

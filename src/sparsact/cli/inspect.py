@@ -16,8 +16,9 @@ from sparsact.cli.inspect_network import print_network, summarised
 from sparsact.cli.io import check_report, encoding_of, load_model, network_in
 from sparsact.cli.options import argument, option, with_help
 from sparsact.cli.terminal import grid, shown, terminal
-from sparsact.fit.member_names import in_words
+from sparsact.fit.member_names import shares_in_words
 from sparsact.fit.term import CONSTANT, Term
+from sparsact.reports.numbers import probability, signed_format
 
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
@@ -147,7 +148,7 @@ def _of_function(model: Any, encoding: Encoding, top: int) -> Described:
     found: dict[str, Any]
     if hasattr(model, "weights_"):
         found = {"weights": model.weights_}
-        text = ": " + ", ".join(f"{in_words(name)} {weight:.3g}" for name, weight in model.weights_.items() if weight)
+        text = ": " + shares_in_words(model.weights_)
     elif hasattr(model, "link_"):
         found = {"latent": model.latent, "link": model.link_, "bounds": model.censoring_}
         found |= {"censored_rows": int(model.n_censored_), "noise": float(model.noise_deviation_)}
@@ -253,7 +254,6 @@ def _of_polynomial(model: LowDegree, encoding: Encoding, top: int, measure: str)
 
     def show() -> None:
         _print_learned(model, encoding, f" of degree {info.degree}, {info.penalty} penalty {info.alpha:g},")
-        terminal().print(shown(f"solver {info.solver}: {info.solver_reason}"))
         for target in targets:
             _print_terms(target)
             weights = ", ".join(f"{d}: {weight:.4g}" for d, weight in enumerate(target["weight_by_degree"], 1))
@@ -272,13 +272,13 @@ def _print_learned(model: LSHModel | LowDegree, encoding: Encoding, described: s
 
 def _print_terms(target: dict[str, Any]) -> None:
     table = grid(["columns"], ("effect", "low (95 %)", "high (95 %)", "q", "rows"), title=target["name"])
-    for term in target["terms"]:
-        numbers = [term[name] for name in ("effect", "effect_low", "effect_high")]
-        q_value = "–" if term["q_value"] is None else f"{term['q_value']:.2g}"
+    effects = [(term["effect"], term["effect_low"], term["effect_high"]) for term in target["terms"]]
+    spec = signed_format(effects)
+    for term, numbers in zip(target["terms"], effects, strict=True):
         table.add_row(
             shown(" × ".join(term["columns"]) or CONSTANT),
-            *("–" if x is None else f"{x:+.5g}" for x in numbers),
-            q_value,
+            *("–" if x is None else f"{x:{spec}}" for x in numbers),
+            probability(term["q_value"]),
             "–" if term["rows"] is None else f"{term['rows']:,}",
         )
     terminal().print(table)
@@ -288,9 +288,10 @@ def _print_from_reference(effects: list[dict[str, Any]]) -> None:
     for name in dict.fromkeys(row["target"] for row in effects):
         heads = ("at the reference", "low (95 %)", "high (95 %)", "averaged")
         table = grid(["changes from the reference"], heads, title=name)
-        for row in effects:
-            if row["target"] == name:
-                values = (row[what] for what in ("at_reference", "low", "high", "averaged"))
-                numbers = ("–" if value is None else f"{value:+.5g}" for value in values)
-                table.add_row(shown(" × ".join(row["columns"])), *numbers)
+        own = [row for row in effects if row["target"] == name]
+        spec = signed_format((row["at_reference"], row["low"], row["high"]) for row in own)
+        for row in own:
+            values = (row[what] for what in ("at_reference", "low", "high", "averaged"))
+            numbers = ("–" if value is None else f"{value:{spec}}" for value in values)
+            table.add_row(shown(" × ".join(row["columns"])), *numbers)
         terminal().print(table)

@@ -44,9 +44,14 @@ def check_report(path: Path | None) -> None:
     if path is None:
         return
     check_writable(path, REPORT_SUFFIXES)
+    if reason := why_no_report():
+        raise ValueError(reason)
+
+
+def why_no_report() -> str:
+    """What a report lacks here, and how to install it; empty if nothing."""
     lacking = [name for name, extra in EXTRAS.items() if extra == "report" and find_spec(name) is None]
-    if lacking:
-        raise ValueError(missing("a report", *lacking))
+    return missing("a report", *lacking) if lacking else ""
 
 
 def check_writable(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
@@ -78,17 +83,24 @@ def check_apart(written: Mapping[str, Path | None], read: Iterable[Path] = ()) -
 def load_model(path: Path, remedy: str) -> Any:
     """Whatever a model file holds."""
     import sparsact
+    from sparsact.datasets.readers import SUFFIXES, kind_of
+    from sparsact.saving.modelfile import ModelFileError
 
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a model in it.")
     if not path.is_file():
         raise FileNotFoundError(f"no model {str(path)!r}; {remedy}")
-    return sparsact.load(path)
+    try:
+        return sparsact.load(path)
+    except ModelFileError:
+        if kind_of(path) not in SUFFIXES:
+            raise
+        raise ValueError(f"{path.name} is a table, and a model is needed; {remedy}") from None
 
 
 def read_network(path: Path) -> SparselyActivatedNetwork:
     """The network of a file, or of the model in it."""
-    model = load_model(path, f"make one with network.save({path.name!r}) in Python.")
+    model = load_model(path, f"make one with network.save({path.with_suffix('.sparsact').name!r}) in Python.")
     network = network_in(model)
     if network is None:
         raise ValueError(f"{path.name} holds a {type(model).__name__}; a SparselyActivatedNetwork is needed.")
@@ -103,9 +115,14 @@ def network_in(model: object) -> SparselyActivatedNetwork | None:
     return network if isinstance(network, SparselyActivatedNetwork) else None
 
 
-def read_model(path: Path) -> tuple[Any, Encoding]:
-    """A model that was learned from a table, and the table's encoding."""
-    model = load_model(path, f"make one with sparsact fit TABLE --target COLUMN --out {path.name}")
+def read_model(path: Path, tables: Iterable[Path] = ()) -> tuple[Any, Encoding]:
+    """A model that was learned from a table, and the table's encoding; ``tables`` are the words after it."""
+    from sparsact.datasets.readers import SUFFIXES, kind_of
+
+    remedy = f"make one with sparsact fit TABLE --target COLUMN --out {path.with_suffix('.sparsact').name}"
+    if last := next((one for one in tables if kind_of(one) not in SUFFIXES), None):
+        remedy = f"the model comes first: sparsact predict {last.name} {path.name}"
+    model = load_model(path, remedy)
     return model, encoding_of(model, path)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from inspect import signature
+from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 from typer import Argument, Option
-from typer.models import ParameterInfo
+from typer.models import OptionInfo, ParameterInfo
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -27,15 +29,14 @@ def argument(metavar: str, text: str) -> ParameterInfo:
 SHARED: Final[dict[str, str | ParameterInfo]] = {
     "tables": argument(
         "TABLE...",
-        "A .csv, .tsv (also .gz), .parquet (or .pq), .feather, .arrow or .npz file; several, or a quoted pattern "
-        "such as 'parts/*.parquet', are one table, in the natural order of their names. '-' is a CSV table on stdin, "
-        "copied to a temporary file while the command runs.",
+        ".csv, .tsv (also .gz), .parquet (or .pq), .feather, .arrow or .npz. Several, or a quoted pattern such as "
+        "'parts/*.parquet', are one table, in the natural order of names; '-' is CSV on stdin.",
     ),
     "learned_model": argument("MODEL", "A model that sparsact fit has written."),
-    "separator": option("auto|CHARACTER", "Of text files: what separates columns, such as ';'."),
-    "decimal": option("auto|.|,", "Of text files: the mark of decimals."),
-    "as_json": Option("--json", help="Print one JSON object and nothing else."),
-    "progress": Option("--progress/--no-progress", help="Show progress; by default on a terminal."),
+    "separator": option("CHARACTER", "Of text files, such as ';'."),
+    "decimal": option("MARK", "Of text files, '.' or ','."),
+    "as_json": Option("--json", help="Print one JSON object, nothing else."),
+    "progress": Option("--progress/--no-progress", help="Show it. Default: on a terminal."),
     # ---- of PyTorch models ----
     "torch_model": argument(
         "MODEL",
@@ -55,6 +56,19 @@ SHARED: Final[dict[str, str | ParameterInfo]] = {
 }
 
 
+def panel(title: str, **own: str | ParameterInfo) -> dict[str, ParameterInfo]:
+    """Parameters whose help stands in a panel of this title; a text alone is that of a flag."""
+    found = {name: _flag(name, info) if isinstance(info, str) else copy(info) for name, info in own.items()}
+    for info in found.values():
+        info.rich_help_panel = title
+    return found
+
+
+def _flag(name: str, text: str) -> ParameterInfo:
+    info: ParameterInfo = Option(f"--{name.replace('_', '-')}", help=text)
+    return info
+
+
 def with_help(**own: str | ParameterInfo) -> Callable[[Command], Command]:
     """A decorator that gives the parameters of a command their help: its own, or the shared one of the name.
 
@@ -66,7 +80,14 @@ def with_help(**own: str | ParameterInfo) -> Callable[[Command], Command]:
         for one in plain.parameters.values():
             info = (SHARED | own).get(one.name)
             if isinstance(info, str):
-                info = Option(f"--{one.name.replace('_', '-')}", help=info)
+                info = _flag(one.name, info)
+            if (
+                isinstance(info, OptionInfo)
+                and isinstance(one.default, str | int | float | Path)
+                and one.default is not False
+            ):
+                info = copy(info)
+                info.help, info.show_default = f"{info.help} Default: {one.default}.", False
             parameters.append(one if info is None else one.replace(annotation=Annotated[one.annotation, info]))
         command.__dict__["__signature__"] = plain.replace(parameters=parameters)  # which typer reads
         return command

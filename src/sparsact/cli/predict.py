@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
+from typer import Option
 
 from sparsact.cli.io import PIPE, check_apart, check_writable, read_model, readable
 from sparsact.cli.options import SHARED, option, with_help
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     ),
     confidence=option("P", "Probability with which a new measurement lies in its interval."),
     out=option("FILE", "A .csv, .parquet, .feather or .arrow file; '-', and by default, CSV on stdout."),
+    as_json=Option("--json", help="Print one JSON object instead, with the list 'rows'."),
 )
 def predict(
     context: typer.Context,
@@ -35,6 +38,7 @@ def predict(
     out: Path | None = None,
     separator: str = "auto",
     decimal: str = "auto",
+    as_json: bool = False,
     progress: bool | None = None,
 ) -> None:
     """Predict the target for every row of a table, in the order of the rows.
@@ -59,12 +63,16 @@ def predict(
     out = None if out == Path(PIPE) else out
     check_writable(out, (".csv", ".parquet", ".feather", ".arrow"))
     tables = context.with_resource(readable(tables))
-    check_apart({"--out": out}, [model, *files(tables)])
-    learned, encoding = read_model(model)
+    if as_json and out is not None:
+        raise ValueError("--json prints, and --out writes a file; choose one of them.")
+    paths = files(tables)
+    check_apart({"--out": out}, [model, *paths])
+    learned, encoding = read_model(model, paths)
     opened = encoded_table(Parts.open(tables, Dialect(separator, decimal)), encoding)
     shown = False if out is None else progress
     n_rows = n_unread = 0
-    with bars(shown) as show, Stages(show).stage("predicting", opened.n_rows) as on_rows, _writer(out) as write:
+    writer = _writer(out, as_json)
+    with bars(shown) as show, Stages(show).stage("predicting", opened.n_rows) as on_rows, writer as write:
         for piece in predicted_pieces(learned, opened, id_column, confidence):
             write(piece)
             on_rows(len(piece))
@@ -74,7 +82,7 @@ def predict(
 
 
 @contextmanager
-def _writer(out: Path | None) -> Iterator[Callable[[pa.Table], None]]:
+def _writer(out: Path | None, as_json: bool) -> Iterator[Callable[[pa.Table], None]]:
     """Something that takes tables one after the other and writes them as one file, whole or not at all."""
     import sys
 
@@ -84,7 +92,7 @@ def _writer(out: Path | None) -> Iterator[Callable[[pa.Table], None]]:
 
     from sparsact.files import replacing
 
-    kind: Any = pyarrow.csv.CSVWriter
+    kind: Any = _JsonWriter if as_json else pyarrow.csv.CSVWriter
     if out is not None and out.suffix.lower() != ".csv":
         kind = pyarrow.parquet.ParquetWriter if out.suffix.lower() == ".parquet" else pyarrow.ipc.new_file
     with nullcontext(sys.stdout.buffer) if out is None else replacing(out) as file, ExitStack() as opened:
@@ -96,3 +104,21 @@ def _writer(out: Path | None) -> Iterator[Callable[[pa.Table], None]]:
             writers[0].write_table(piece)
 
         yield write
+
+
+class _JsonWriter(AbstractContextManager["_JsonWriter"]):
+    """Writes tables one after the other as one JSON object, which holds the list of their rows."""
+
+    def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
+        self._file, self._before = file, '{"rows": ['
+
+    def write_table(self, piece: pa.Table) -> None:
+        """Write the rows of a table, each on a line."""
+        for row in piece.to_pylist():
+            self._file.write(f"{self._before}{json.dumps(row, allow_nan=False)}".encode())
+            self._before = ",\n"
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            before = self._before.rstrip(",\n")
+            self._file.write(f"{before}]}}\n".encode())

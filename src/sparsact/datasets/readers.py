@@ -57,6 +57,12 @@ class Source(ABC):
         """Rows in the order of the file, the named columns only."""
 
 
+def kind_of(path: Path) -> str:
+    """The suffix that says of what kind a file is, without that of its compression, in lower case."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".zst") else path.suffix.lower()
+
+
 def open_source(path: str | Path, dialect: Dialect = SNIFFED) -> Source:
     """The reader for the suffix of a file; ``dialect`` is that of text."""
     path = Path(path)
@@ -64,8 +70,7 @@ def open_source(path: str | Path, dialect: Dialect = SNIFFED) -> Source:
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a table in it.")
     if not path.is_file():
         raise FileNotFoundError(f"no table {str(path)!r}; check the path.")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".zst") else path.suffix.lower()
+    kind = kind_of(path)
     with _naming_file(path, kind[1:].upper()):
         if kind in (".csv", ".tsv", ".txt"):
             return _open_csv(path, dialect.of_file(path, "," if kind == ".csv" else "\t"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 MEMBERS: Final = {  # besides processes by kernel and trees by leaves
@@ -15,31 +16,39 @@ MEMBERS: Final = {  # besides processes by kernel and trees by leaves
     "process of logit": "Gaussian process of logits",
     "networks": "networks",
 }
-KERNELS: Final = {  # what has a variance, or a factor of the correlation, of its own
-    "product": "a factor for each column",
-    "sparse_product": "a factor for each column, most of them near 1",
-    "degree": "a variance for each degree",
-    "degree_site": "variances by degree and column",
-    "degree_site_pair": "variances by degree, column and pair",
-}
+KERNELS: Final = ("product", "sparse_product", "degree", "degree_site", "degree_site_pair")  # of Gaussian processes
+LEAST_WEIGHT: Final = 0.005  # that is shown
 
 
 def in_words(member: str) -> str:
-    """A member of an ensemble, as :attr:`.Choices.weights` names it, in words.
+    """What a member of an ensemble is; :attr:`.Choices.weights` names it, with its kernel or its number of leaves.
 
     Examples
     --------
-    >>> in_words("degree_site + product")
-    'Gaussian process (variances by degree and column, and a factor for each column)'
-    >>> in_words("process of logit, isotonic"), in_words("product of logarithms"), in_words("trees of 8 leaves")
-    ('Gaussian process of logits behind a curve', 'Gaussian process of logarithms', 'boosted trees of 8 leaves')
+    >>> in_words("degree_site + product"), in_words("trees of 8 leaves")
+    ('Gaussian process', 'boosted trees')
+    >>> in_words("process of logit, isotonic"), in_words("product of logarithms")
+    ('Gaussian process of logits behind a curve', 'Gaussian process of logarithms')
     """
     plain = member.removesuffix(", isotonic")
     curve = " behind a curve" if plain != member else ""
     if plain in MEMBERS:
         return MEMBERS[plain] + curve
-    parts = plain.split(" + ")
-    if all(part in KERNELS for part in parts):
-        same = ["two factors for each column" for part in parts[:1] if parts[1:] == [part]]
-        return f"Gaussian process ({', and '.join(same or [KERNELS[part] for part in parts])})"
-    return plain.replace("product of", "Gaussian process of").replace("trees of", "boosted trees of")
+    if all(part in KERNELS for part in plain.split(" + ")):
+        return MEMBERS["process"]
+    return "boosted trees" if plain.startswith("trees of ") else plain.replace("product of", "Gaussian process of")
+
+
+def shares_in_words(weights: Mapping[str, float]) -> str:
+    """The weights of an ensemble summed by what the members are, the largest first.
+
+    Examples
+    --------
+    >>> shares_in_words({"degree": 0.25, "trees of 8 leaves": 0.4, "product": 0.35})
+    '60 % Gaussian process, 40 % boosted trees'
+    """
+    shares: dict[str, float] = {}
+    for member, weight in weights.items():
+        shares[in_words(member)] = shares.get(in_words(member), 0.0) + weight
+    ranked = sorted(shares.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{100 * share:.0f} % {name}" for name, share in ranked if share >= LEAST_WEIGHT)

@@ -87,12 +87,12 @@ def predicted_pieces(model: object, table: Table, id_column: str | None, confide
     begun = False
     for batch in parts.batches([*encoding.source_columns, *named]):
         names = {name: batch.columns.column(name) for name in named}
-        if not begun:
-            yield pa.table({name: column.slice(0, 0) for name, column in names.items()} | head)
-            begun = True
         with batch:
             X, _, reasons = readable(encoding, batch)
         predicted = _predicted(learned, X, confidence)
+        if not begun:
+            yield pa.table({name: column.slice(0, 0) for name, column in names.items()} | head)
+            begun = True
         yield pa.table(names | (_with_reasons(predicted, reasons, len(batch), encoding) if reasons else predicted))
     if not begun:
         yield pa.table({name: pa.array([], pa.string()) for name in named} | head)

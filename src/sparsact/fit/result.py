@@ -13,6 +13,7 @@ from sparsact import files, registry
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.candidate import Details
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
+from sparsact.fit.term import effect_format
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.numbers import duration, size
 
@@ -119,53 +120,45 @@ class FitResult:
 
     @property
     def verdict(self) -> str:
-        """The finding in one or two sentences."""
+        """The finding: held-out scores of the model and of those to compare it with; then what is doubtful."""
         best = max(self.choices.candidates, key=lambda candidate: candidate.r2.mean)
         degree = None if self.choices.low_degree is None else self.choices.low_degree.degree
         known = [model for model in self.choices.models if model.r2.known]
         promising = max(known, key=lambda model: model.r2.mean, default=self.choices.models[0])
-        name, ending = self.choices.name[:1].upper() + self.choices.name[1:], "" if self.choices.kind == "lsh" else "s"
-        does, does_not = f"{name} predict{ending}", f"{name} do{'es' * bool(ending)} not predict"
-        rows = f"rows that {'it has' if ending else 'they have'} not seen"
         if self.learned:
-            return f"{does} {rows}: {self._scores()}."
+            return self._scores()
         if best.degree != degree and best.r2.mean > best.r2.deviation:
             remedy = "model low-degree" if degree is None else f"degree {best.degree}"
-            return (
-                f"{does_not} {rows}: {self._scores()}. "
-                f"Degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}."
-            )
+            does = f"degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}"
+            return f"{self._scores()} It does not predict held-out rows; {does}."
         few = f" {self.n_rows} rows are few: more of them may show more." if self.n_rows < FEW_ROWS else ""
         if promising.r2.mean > LEAST_SHARE:
             is_sure = promising.r2.mean > promising.r2.deviation
-            finding = f"{does_not} {rows}" if is_sure else "It is uncertain whether anything was found"
+            finding = "It does not predict held-out rows" if is_sure else "It is uncertain whether anything was found"
             much = "" if is_sure else ", and the folds differ by as much"
-            highest = f"Of all models compared {promising.name} has the highest R², {promising.r2}{much}"
-            return f"{finding}: {self._scores()}. {highest}.{few}"
+            highest = f"of all models compared {promising.name} has the highest R², {promising.r2}{much}"
+            return f"{self._scores()} {finding}; {highest}.{few}"
         others = [model.name for model in self.choices.models if model.kind not in ("low-degree", "trees")]
         listed = " or ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
         also = f", nor by {listed}," if listed else ""
-        return (
-            f"Nothing of degree ≤ {self.choices.highest_tried}{also} was found in these columns: {self._scores()}.{few}"
-        )
+        nothing = f"Nothing of degree ≤ {self.choices.highest_tried}{also} was found in these columns"
+        return f"{self._scores()} {nothing}; predicting the mean gives R² 0.{few}"
 
     def _scores(self) -> str:
+        """Held-out scores of the chosen model, and of boosted trees, the linear model or the most frequent class."""
+        model = f"by {'a polynomial of ' * (self.choices.kind == 'low-degree')}{self.choices.name}"
+        first, trees = self.targets[0], [model for model in self.choices.models if model.kind == "trees"]
         if self.confusion is not None:
             return (
-                f"held-out accuracy {self.confusion.accuracy:.1%}, against {self.confusion.majority:.1%} for always "
-                f"naming the most frequent class, and R² {self.targets[0].r2} of the classes' indicators, where their "
-                "frequencies give 0"
+                f"Held-out accuracy {self.confusion.accuracy:.1%} {model}; {self.confusion.majority:.1%} by always "
+                "naming the most frequent class. "
+                f"The classes' indicators have R² {first.r2}, where their frequencies give 0."
             )
-        scores = [
-            f"R² {target.r2}{self._of(target)} (linear model {target.linear_r2.short}{self._trees()})"
-            for target in self.targets
-        ]
-        return "held-out " + "; ".join(scores) + ", where predicting the mean gives 0"
-
-    def _trees(self) -> str:
-        """The score of boosted trees, for one target."""
-        trees = next((model for model in self.choices.models if model.kind == "trees"), None)
-        return f", boosted trees {trees.r2.short}" if trees and len(self.targets) == 1 else ""
+        if len(self.targets) > 1:
+            scores = [f"{one.r2} for {one.name} (linear model {one.linear_r2.short})" for one in self.targets]
+            return f"Held-out R² {', '.join(scores)} {model}."
+        rivals = [*(f"boosted trees {one.r2.short}" for one in trees), f"linear model {first.linear_r2.short}"]
+        return f"Held-out R² {first.r2} {model}; {', '.join(rivals)}."
 
     @property
     def more_scores(self) -> list[str]:
@@ -282,14 +275,13 @@ class FitResult:
     def __str__(self) -> str:
         found = self.to_dict()
         of_bits = " of bits" if self.domain == "cube" else ""
-        lines = [found["verdict"], f"{self.n_rows:,} rows, {len(found['columns'])} columns{of_bits}"]
+        lines = [found["verdict"], f"{self.n_rows:,} rows, {len(found['columns']):,} columns{of_bits}"]
         lines += self.more_scores
         lines += [f"note: {' '.join(note.splitlines())}" for note in found["notes"]]
         lines.append(f"chosen: {self.choices.name}, because {found['why']}")
         if found["degree"] is not None:
             penalty = f"{found['penalty']} penalty {found['alpha']:g}"
-            lines.append(f"{self.choices.name} ({found['monomials']:,} monomials), {penalty}")
-            lines.append(f"solver {found['solver']}: {found['solver_reason']}")
+            lines.append(f"{found['monomials']:,} terms, {penalty}")
         if self.choices.weights:
             lines.append(f"weights: {self.choices.shares}")
         lines += self.details.lines()
@@ -307,7 +299,9 @@ class FitResult:
         ]
         for target in self.targets:
             rows.append((f"held-out R²{self._of(target)}", target.r2))
-            rows += [(f"effect of {t.label}", f"{t.effect:+.4g}{t.bounds}") for t in target.terms[:TERMS_SHOWN]]
+            terms = target.terms[:TERMS_SHOWN]
+            spec = effect_format(terms)
+            rows += [(f"effect of {t.label}", "   ".join(filter(None, t.in_words(spec)))) for t in terms]
         return html_table(self.verdict, (self.table, ""), rows)
 
     def report(self, path: str | Path, command: str | None = None) -> None:

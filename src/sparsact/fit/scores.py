@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fit.member_names import in_words
+from sparsact.fit.member_names import shares_in_words
 from sparsact.statistics.distinct_rows import distinct_rows
 
 if TYPE_CHECKING:
@@ -279,7 +279,6 @@ TERMS_OF_LETTERS: Final = (
     "The effects are what a change of {reference} does to the {function}, and what two changes do together beyond "
     "that, with 95 % posterior intervals where there are some. The constant is the value there."
 )
-LEAST_WEIGHT: Final = 0.005  # that is shown
 
 
 @dataclass(frozen=True)
@@ -321,8 +320,7 @@ class Choices:
     @property
     def shares(self) -> str:
         """The models of an ensemble with their weights, the largest first."""
-        ranked = sorted(self.weights.items(), key=lambda pair: -pair[1])
-        return ", ".join(f"{100 * weight:.0f} % {in_words(name)}" for name, weight in ranked if weight >= LEAST_WEIGHT)
+        return shares_in_words(self.weights)
 
     @property
     def highest_tried(self) -> int:

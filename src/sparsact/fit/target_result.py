@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.fit.scores import FoldScores, NoiseCeiling
-from sparsact.fit.term import Term
+from sparsact.fit.term import Term, effect_format
 from sparsact.fourier.hoeffding import Anova
+
+WIDEST_LABEL: Final = 40  # that others are aligned with
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,18 @@ class TargetResult:
 
     def lines(self, n_terms: int) -> list[str]:
         """The largest terms, for a person."""
-        known = "   [95 % interval]" if any(term.low is not None or not term.identified for term in self.terms) else ""
-        found = [f"    effect  columns{known}"] if self.terms else []
-        found += [f"{term.effect:>+10.4g}  {term.label}{term.bounds}" for term in self.listed(n_terms) if found]
+        if not self.terms:
+            return []
+        listed = self.listed(n_terms)
+        spec = effect_format(listed)
+        known = "[95 % interval]" if any(term.low is not None or not term.identified for term in self.terms) else ""
+        rows = [("effect", known, "", "columns"), *((*term.in_words(spec), term.label) for term in listed)]
+        n_effect, n_interval, _, n_label = (max(map(len, cells)) for cells in zip(*rows, strict=True))
+        n_label = min(n_label, WIDEST_LABEL)
+        found = [
+            f"  {effect:>{n_effect}}  {label:<{n_label}}  {interval:<{n_interval}}   {remarks}".rstrip()
+            for effect, interval, remarks, label in rows
+        ]
         if any(not term.identified for term in self.terms[:n_terms]):
             found.append("Other products could replace those that are not identified, with the same predictions here.")
         return found

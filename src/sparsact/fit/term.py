@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import hypot
 from statistics import NormalDist
 from typing import Any, Final, Self
 
+from sparsact.reports.numbers import signed_format
 from sparsact.statistics.held_out_rows import CoefficientError
 
 CONFIDENCE: Final = 0.95
@@ -123,20 +125,22 @@ class Term:
         """Columns of the product, for people."""
         return " × ".join(self.subset) or CONSTANT
 
-    @property
-    def bounds(self) -> str:
-        """The interval, or why there is none, and the rows; of the aliases three. The constant is not tested."""
-        rests = ""
+    def in_words(self, spec: str) -> tuple[str, str, str]:
+        """The effect in a format, its interval or none, and remarks: rows, doubts, three of the aliases.
+
+        The constant is not tested.
+        """
+        rests = interval = doubt = ""
         if self.subset and self.n_rows is not None:
-            rests = f"   rests on {self.n_rows:,} row{'s' * (self.n_rows != 1)}"
-        if self.identified:
-            if self.low is None:
-                return rests
-            mark = "" if self.q_value is None or self.significant else f"   not significant (q = {self.q_value:.2g})"
-            return f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]{rests}{mark}"
-        more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
-        same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""
-        return f"   not identified by these rows{same}{rests}"
+            rests = f"rests on {self.n_rows:,} row{'s' * (self.n_rows != 1)}"
+        if not self.identified:
+            more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
+            same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""
+            doubt = f"not identified by these rows{same}"
+        elif self.effect_low is not None and self.effect_high is not None:
+            interval = f"[{self.effect_low:{spec}}, {self.effect_high:{spec}}]"
+            doubt = "" if self.q_value is None or self.significant else f"not significant (q = {self.q_value:.2g})"
+        return f"{self.effect:{spec}}", interval, ", ".join(filter(None, (rests, doubt)))
 
     def to_dict(self) -> dict[str, Any]:
         """Columns, coefficient and effect with their intervals, as JSON holds them."""
@@ -145,3 +149,8 @@ class Term:
         of_all = {"q_value": self.q_value, "joint_low": self.joint[0], "joint_high": self.joint[1]}
         of_all["rows"] = self.n_rows
         return {"columns": list(self.subset)} | of_coefficient | of_effect | of_all | {"significant": self.significant}
+
+
+def effect_format(terms: Iterable[Term]) -> str:
+    """The format of their effects: as many digits as the narrowest interval needs."""
+    return signed_format((term.effect, term.effect_low, term.effect_high) for term in terms)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import floor, isfinite, log10
+from typing import Final
+
+MOST_DIGITS: Final = 9  # of a number that is not written with an exponent
+LEAST_PROBABILITY: Final = 1e-15  # that double precision tells from 0
+
 
 def number(value: object) -> str:
     """A value of a table, for people.
@@ -14,6 +21,35 @@ def number(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
+
+
+def signed_format(rows: Iterable[tuple[float, float | None, float | None]]) -> str:
+    """Format of a column of values with the ends of their intervals: two digits of half the narrowest interval.
+
+    Without intervals, four digits of the largest value. Where these are too many digits, each number has an exponent.
+
+    >>> format(-1234.5678, signed_format([(-1234.5678, -1234.9, -1234.2), (3.0, None, None)]))
+    '-1,234.57'
+    >>> format(0.25, signed_format([(0.25, None, None)])), format(0.25, signed_format([(0.25, 0.25 - 1e-12, 0.25)]))
+    ('+0.2500', '+0.25')
+    """
+    listed = list(rows)
+    halves = [(high - low) / 2 for _, low, high in listed if low is not None and high is not None and high > low]
+    largest = max((abs(value) for value, *_ in listed if isfinite(value)), default=0.0)
+    unit = min(halves, default=largest / 100) or 1.0
+    decimals = max(0, 1 - floor(log10(unit)))
+    return f"+,.{decimals}f" if len(f"{largest:.0f}") + decimals <= MOST_DIGITS else "+.4g"
+
+
+def probability(value: float | None) -> str:
+    """A probability or q-value, for people.
+
+    >>> probability(0.0312), probability(1e-300), probability(None)
+    ('0.031', '< 1e-15', '–')
+    """
+    if value is None:
+        return "–"
+    return "< 1e-15" if value < LEAST_PROBABILITY else f"{value:.2g}"
 
 
 def duration(seconds: float) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsact.fit.candidate import Facts, Fit, FitRun
 from sparsact.fit.candidates.gp import ProcessCandidate, WarpedProcess, refused_beyond
 from sparsact.fit.candidates.low_degree import polynomial
-from sparsact.fit.scores import LEAST_WEIGHT
+from sparsact.fit.member_names import LEAST_WEIGHT
 from sparsact.hypercube import points, signs_to_bits
 from sparsact.learners import CubeGPRegressor
 from sparsact.learners.cube_ensemble import LARGEST_CUBE, CubeEnsemble
