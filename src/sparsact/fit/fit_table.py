@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,7 +15,7 @@ from sparsact.datasets.table_files import Data, Parts, is_paths
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import chosen_parts, survey_of, survey_table, with_options
 from sparsact.fit.row_columns import RowColumns
-from sparsact.passes.progress import OnProgress, Stages
+from sparsact.passes.progress import OnProgress, Stages, on_a_terminal, showing
 from sparsact.passes.resumable import Checkpoint
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def fit_table(
     cluster: str | Client | None = None,
     resume: str | Path | Checkpoint | None = None,
     keep_every: float = 60.0,
-    progress: OnProgress | None = None,
+    progress: bool | OnProgress | None = None,
 ) -> FitResult:
     """Fit a model to a table, and report how well it predicts and what drives the target.
 
@@ -175,9 +176,11 @@ def fit_table(
         It serves the same files and options only.
     keep_every : float
         Seconds between two writings of that file.
-    progress : callable, optional
-        Called with a :class:`~sparsact.passes.progress.Progress` for every batch, and with a ``note`` before a fit that
-        may take long.
+    progress : bool or callable, optional
+        True: show on stderr how far the fit is, and before one that may take long its expected time: bars on a
+        terminal if the package rich is installed, else lines, as in notebooks. False: nothing. By default bars where
+        Python's prompt is on a terminal; scripts and notebooks are silent. A callable is called with a
+        :class:`~sparsact.passes.progress.Progress` for every batch and ``note``.
 
     Returns
     -------
@@ -235,8 +238,10 @@ def fit_table(
     parts = chosen.learned
     survey = replace(survey, parts=parts)
     checkpoint = resume if isinstance(resume, Checkpoint) else Checkpoint.at(resume, keep_every)
-    stages = Stages(progress)
+    if progress is None and not (hasattr(sys, "ps1") and on_a_terminal()):  # ps1: Python's prompt
+        progress = False
     with ExitStack() as stack:
+        stages = Stages(stack.enter_context(showing(progress)))
         if checkpoint is not resume:
             stack.enter_context(checkpoint.listening())
         if checkpoint.path is not None:
