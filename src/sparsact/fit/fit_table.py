@@ -9,8 +9,11 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
+from numpy.typing import ArrayLike
+
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.dialect import Dialect
+from sparsact.datasets.frames import with_target
 from sparsact.datasets.table_files import Data, Parts, is_paths
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import chosen_parts, survey_of, survey_table, with_options
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 def fit_table(
     data: Data,
-    target: str | Sequence[str],
+    target: str | Sequence[str] | ArrayLike,
     *,
     model: Literal["auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"] = "auto",
     degree: int | Literal["auto"] = "auto",
@@ -72,14 +75,16 @@ def fit_table(
 
     Parameters
     ----------
-    data : path, sequence of paths, DataFrame or pyarrow.Table
+    data : path, sequence of paths, DataFrame, pyarrow.Table or ndarray of shape (m, n)
         ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` (or ``.pq``), ``.feather``, ``.arrow`` or ``.npz`` files;
         several, or patterns such as ``"parts/*.parquet"``, are one table (see :func:`sparsact.datasets.files`). Or a
         table in memory: a pandas or polars DataFrame (the index of pandas is no column), an Arrow table, or what
         exports an Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into
-        memory.
-    target : str or sequence of str
+        memory. The columns of an array are named ``x0``, ``x1`` and so on.
+    target : str, sequence of str, or array-like of shape (m,) or (m, T)
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
+        Or, beside a table in memory, the values themselves, as scikit-learn takes them: ``fit_table(X, y)``. A series
+        or frame of pandas or polars keeps its names; an array is named ``y``, or ``y0``, ``y1`` and so on.
     model : {"auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"}
         ``"low-degree"``: a polynomial of all products of few columns. ``"sparse"``: of the significant ones among
         them, columns of bits only. ``"gp"``: a Gaussian process with interactions of all sizes, of up to 64 columns of
@@ -224,6 +229,11 @@ def fit_table(
     >>> term.label, round(term.effect, 3)  # both on: 0, where each by itself adds 1
     ('a × d', -2.0)
     """
+    as_given = _named(data), None if test is None else _named(test)
+    if by_values := not (isinstance(target, str) or _is_names(target)):
+        if is_paths(data):
+            raise ValueError("`target` holds values, and `data` names files; pass the name of the column to learn.")
+        data, target = with_target(data, target)
     options = FitOptions.of(locals())
     if split is not None and test is not None:
         raise ValueError("split and test both name rows to score; leave one of the two out.")
@@ -264,7 +274,7 @@ def fit_table(
         tested = chosen.tested if test is None else Parts.open(test, dialect)
         scored = None if tested is None else open_test(tested, table.encoding, options)
 
-        call = options.call(_named(data), None if test is None else _named(test))
+        call = options.call(*as_given, "target" if by_values else None)
         result = FitSteps(table, options, stages, checkpoint, row_columns).result(parts.name, call)
     if scored is not None:
         scored = replace(scored, encoding=result.encoding)  # which may have logarithms of the targets
@@ -272,6 +282,10 @@ def fit_table(
     if checkpoint is not resume:
         checkpoint.remove()
     return result
+
+
+def _is_names(target: object) -> bool:
+    return isinstance(target, Sequence) and all(isinstance(name, str) for name in target)
 
 
 def _named(data: Data) -> str:
