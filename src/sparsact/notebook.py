@@ -16,6 +16,19 @@ def to_pandas(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Any:
     return DataFrame(list(rows), columns=list(columns))
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table of texts: the first column on the left, the others on the right.
+
+    >>> aligned([["name", "value"], ["x", "3"]])
+    ['name  value', 'x         3']
+    """
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return [
+        "  ".join([row[0].ljust(first), *(cell.rjust(width) for cell, width in zip(row[1:], others, strict=True))])
+        for row in rows
+    ]
+
+
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """An HTML table in which every text is escaped; the first cell of a row is its heading.
 

@@ -56,11 +56,7 @@ class Section:
 def fit_page(result: FitResult, command: str | None) -> str:
     """The page of a fit, as HTML 5, with the command that makes it again, if one has made it."""
     meaning = EFFECTS if result.domain == "cube" else f"{EFFECTS} {NUMBERS}"
-    sections = [
-        Section(target, tuple(_prediction(result, target, f"t{i}-")), tuple(_structure(result, target, f"t{i}-")))
-        for i, target in enumerate(result.targets)
-    ]
-    overview = _overview(result)
+    sections, overview = [_section(result, i) for i in range(len(result.targets))], _overview(result)
     if result.confusion is None:  # polynomials by degree stand beside the models
         of_first = sections[0].prediction
         sections[0] = replace(sections[0], prediction=(*of_first[:1], *overview, *of_first[1:]))
@@ -72,6 +68,19 @@ def fit_page(result: FitResult, command: str | None) -> str:
         effects="" if result.of_letters else meaning,
         command=command,
     )
+
+
+def fit_figures(result: FitResult, place: int) -> dict[str, Display]:
+    """The figures of one target and of the whole fit by their names, the strongest effects first."""
+    section = _section(result, place)
+    drawn = [*section.prediction, *_overview(result), *section.structure]
+    drawn.sort(key=lambda one: not one.name.endswith(interactions_chart.name))
+    return {one.name.removeprefix(f"t{place}-"): one for one in drawn}
+
+
+def _section(result: FitResult, place: int) -> Section:
+    target, prefix = result.targets[place], f"t{place}-"
+    return Section(target, tuple(_prediction(result, target, prefix)), tuple(_structure(result, target, prefix)))
 
 
 def _overview(result: FitResult) -> list[Display]:
