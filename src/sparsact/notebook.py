@@ -7,13 +7,13 @@ from html import escape
 from typing import Any
 
 
-def to_pandas(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Any:
-    """Rows as a ``pandas.DataFrame``, which wants pandas."""
+def to_pandas(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any], columns: Sequence[str]) -> Any:
+    """Rows, or columns by their names, as a ``pandas.DataFrame``, which wants pandas."""
     try:
         from pandas import DataFrame
     except ImportError as error:
         raise ImportError("`to_frame` needs the package pandas: pip install pandas.") from error
-    return DataFrame(list(rows), columns=list(columns))
+    return DataFrame(rows, columns=list(columns))
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

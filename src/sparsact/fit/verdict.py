@@ -40,10 +40,8 @@ class Finding:
         degree = None if self.choices.low_degree is None else self.choices.low_degree.degree
         known = [model for model in self.choices.models if model.r2.known]
         promising = max(known, key=lambda model: model.r2.mean, default=self.choices.models[0])
-        name, ending = (
-            self.choices.name[:1].upper() + self.choices.name[1:],
-            "" if self.choices.kind == "lsh" else "s",
-        )
+        name = self.choices.name[:1].upper() + self.choices.name[1:]
+        ending = "" if self.choices.kind == "lsh" else "s"
         does, does_not = f"{name} predict{ending}", f"{name} do{'es' * bool(ending)} not predict"
         rows = f"rows that {'it has' if ending else 'they have'} not seen"
         if self.learned:

@@ -122,13 +122,19 @@ class FittedLowDegree(ExportedFunction):
 
     @property
     def spectrum_(self) -> Spectrum | list[Spectrum]:
-        """Fourier spectrum, or a list of one a function; warns of columns that were constant or copies of others."""
+        """Fourier spectrum, or a list of one a function, with the names of a frame's columns.
+
+        It warns of columns that were constant or copies of others.
+        """
         if self.domain_ == "real":
             raise AttributeError('a model of real columns has no spectrum over the cube; fit with domain="cube".')
-        warn_of_columns_alike(self._fitted, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_columns_alike(self._fitted, names)
         family, intercept = self._polynomial.family, self._polynomial.intercept
         spectra = [
-            Spectrum.from_coefficients(np.concatenate([intercept[i : i + 1], column]), family.with_empty, family.n)
+            Spectrum.from_coefficients(
+                np.concatenate([intercept[i : i + 1], column]), family.with_empty, family.n
+            ).named(names)
             for i, column in enumerate(self._polynomial.coef.T)
         ]
         return spectra[0] if self._single else spectra
