@@ -109,7 +109,7 @@ _bounds: list[BoundInfo] = []
 
 
 def all_bounds() -> tuple[BoundInfo, ...]:
-    """In the order of the papers, the sharper ones next to what they sharpen; last those of other modules."""
+    """In the order of the papers, the sharper ones next to what they sharpen; last other modules."""
     places = {f"{__package__}.{name}": place for place, name in enumerate(_ORDER)}
     return tuple(sorted(_bounds, key=lambda info: places.get(info.function.__module__, len(places))))
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from sparsact import files, registry
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.candidate import Details
-from sparsact.fit.choices import Choices, Scores
+from sparsact.fit.choices import Choices, Finding, Scores, of_target
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Confusion
-from sparsact.fit.verdict import Finding, of_target
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.numbers import duration, size
 
@@ -280,9 +279,8 @@ class FitResult:
         Parameters
         ----------
         figure : str, optional
-            Its name, such as ``"interactions"``, ``"scores"``, ``"residuals"``, ``"error-by-degree"``, ``"influences"``
-            or ``"confusion"``; the error of a wrong name lists all. By default the strongest effects, or without any
-            the first figure.
+            Its name, such as ``"scores"``, ``"residuals"`` or ``"influences"``; the error of a wrong name lists all. By
+            default the strongest effects, or without any the first figure.
         target : str, optional
             The target (or class) that it shows, by default the first.
 

@@ -71,7 +71,7 @@ class SubsetValues:
         """The largest values, by default all that are stored, as a ``pandas.DataFrame``; wants pandas.
 
         Columns are ``subset`` (a tuple of coordinates, or of their names), ``size``, and the values. ``feature_names``
-        are by default those of the spectrum, if it has some.
+        are by default the spectrum's own, if it has some.
         """
         feature_names = self.feature_names if feature_names is None else feature_names
         found = self._strongest(len(self.subsets) if n_terms is None else n_terms, self._least)

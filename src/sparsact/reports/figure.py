@@ -244,7 +244,7 @@ class Display:
 
     @property
     def svg_alone(self) -> str:
-        """The figure for a notebook: named for screen readers, its ids those of no other figure."""
+        """The figure for a notebook: named for screen readers, its ids its own."""
         svg = with_own_names(self.svg, f"f{crc32(self.svg.encode()):x}")
         return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(self.title)}" ', 1)
 
