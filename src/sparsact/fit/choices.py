@@ -8,16 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sparsact.fit.member_names import in_words
-from sparsact.fit.scores import (
-    LEAST_WEIGHT,
-    CandidateModel,
-    Confusion,
-    CVCandidate,
-    FoldScores,
-    Gain,
-    LowDegreeInfo,
-    gains,
-)
+from sparsact.fit.scores import LEAST_WEIGHT, CandidateModel, Confusion, CVCandidate, FoldScores, Gain, LowDegreeInfo
+from sparsact.fit.scores import gains as gains_of
 from sparsact.notebook import aligned, html_table, to_pandas
 from sparsact.reports.numbers import number
 
@@ -137,7 +129,7 @@ class Choices(Tabular):
     def gains(self) -> tuple[Gain, ...]:
         """What each degree adds to the held-out R2, up to the chosen one, or to the highest that was tried."""
         highest = self.low_degree.degree if self.low_degree and self.kind == "low-degree" else self.highest_tried
-        return gains(self.candidates, highest)
+        return gains_of(self.candidates, highest)
 
     @property
     def caption(self) -> str:
@@ -149,12 +141,11 @@ class Choices(Tabular):
         return [model.to_dict() for model in self.models]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What was chosen, how well it predicts each target (or the classes), and from how many rows."""
+class WithVerdict:
+    """A base of results: whether anything was learned, in words."""
 
     choices: Choices
-    targets: Sequence[TargetResult]
+    targets: tuple[TargetResult, ...]
     confusion: Confusion | None
     n_rows: int
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsact import files, registry
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.candidate import Details
-from sparsact.fit.choices import Choices, Finding, Scores, of_target
+from sparsact.fit.choices import Choices, Scores, WithVerdict, of_target
 from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Confusion
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.numbers import duration, size
@@ -45,7 +45,7 @@ class Resources:
 
 
 @dataclass(frozen=True, repr=False)
-class FitResult:
+class FitResult(WithVerdict):
     """A fitted model and what was found on the way; :func:`sparsact.fit_table` returns one.
 
     Attributes
@@ -109,20 +109,6 @@ class FitResult:
             self.choices.models[0].rmse if len(self.targets) == 1 and self.confusion is None else None,
             self.confusion,
         )
-
-    @property
-    def learned(self) -> bool:
-        """Whether any target is predicted better than by a constant."""
-        return self._finding.learned
-
-    @property
-    def _finding(self) -> Finding:
-        return Finding(self.choices, self.targets, self.confusion, self.n_rows)
-
-    @property
-    def verdict(self) -> str:
-        """The finding in one or two sentences."""
-        return self._finding.verdict
 
     @property
     def more_scores(self) -> list[str]:
