@@ -77,7 +77,7 @@ MAY_IMPORT = {
     "layers": TORCH,
     "inference": TORCH | {"layers", "saving"},
     "datasets": GROUND | {"fourier"},
-    "passes": GROUND | {"environment"},
+    "passes": GROUND | {"environment", "registry"},
     "distributed": GROUND | {"learners", "datasets", "passes"},
     "reports": {"files", "network"},  # of results of fits and measurements they read attributes
     "fit": GROUND | {"environment", "fourier", "learners", "datasets", "passes", "registry", "reports"},
@@ -254,6 +254,7 @@ def test_the_suite_is_collected_without_triton():
 DOORS_UPWARD = (
     *(registry.CERTIFY, registry.CERTIFY_STACK),
     *registry.DISPLAYS.values(),
+    registry.BARS,
 )
 
 

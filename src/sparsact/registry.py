@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
+BARS: Final = "sparsact.passes.bars:bars"
 CERTIFY: Final = "sparsact.certificate:certify"
 CERTIFY_STACK: Final = "sparsact.certificate:certify_stack"
 DISPLAYS: Final = {  # pictures, each made by ``from_<kind>``

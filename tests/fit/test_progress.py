@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 import sparsact as sa
-from sparsact.passes import showing as module
+from sparsact.passes import progress
 from sparsact.passes.bars import Bars, RowsPerSecond
-from sparsact.passes.progress import Stages
-from sparsact.passes.showing import showing
+from sparsact.passes.progress import Stages, showing
 
 STAGES = ["reading ...", "choosing ...", "summing up ..."]
 
@@ -60,7 +59,7 @@ def test_a_prompt_on_a_terminal_has_bars_unless_it_refuses(monkeypatch, has_rich
     fit(progress=False)
     assert terminal.getvalue() == ""
     if not has_rich:
-        monkeypatch.setattr(module, "find_spec", lambda name: None)
+        monkeypatch.setattr(progress, "find_spec", lambda name: None)
     fit()
     assert ("━" in terminal.getvalue()) == has_rich
     assert (terminal.getvalue() == "\n".join([*STAGES, ""])) == (not has_rich)

@@ -169,8 +169,8 @@ def fit(
     words = context.obj or ["fit"]
 
     from sparsact.fit.fit_table import fit_table
+    from sparsact.passes.progress import showing
     from sparsact.passes.resumable import Checkpoint
-    from sparsact.passes.showing import showing
 
     # without --resume the sums are written only when the fit is stopped
     kept = resume or _unused(out or Path(f"{paths[0].stem}.fit"))

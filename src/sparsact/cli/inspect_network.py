@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from sparsact.cli.terminal import command_line, grid, shown, terminal
 from sparsact.environment import versions
-from sparsact.passes.progress import Stages
-from sparsact.passes.showing import showing
+from sparsact.passes.progress import Stages, showing
 
 if TYPE_CHECKING:
     import numpy as np

@@ -53,8 +53,7 @@ def predict(
     from sparsact.datasets.dialect import Dialect
     from sparsact.datasets.table_files import Parts, files
     from sparsact.fit.predict import predicted_pieces
-    from sparsact.passes.progress import Stages
-    from sparsact.passes.showing import showing
+    from sparsact.passes.progress import Stages, showing
 
     out = None if out == Path(PIPE) else out
     check_writable(out, (".csv", ".parquet", ".feather", ".arrow"))

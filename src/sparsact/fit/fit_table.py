@@ -18,9 +18,8 @@ from sparsact.datasets.table_files import Data, Parts, is_paths
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import chosen_parts, survey_of, survey_table, with_options
 from sparsact.fit.row_columns import RowColumns
-from sparsact.passes.progress import OnProgress, Stages
+from sparsact.passes.progress import OnProgress, Stages, on_a_terminal, showing
 from sparsact.passes.resumable import Checkpoint
-from sparsact.passes.showing import on_a_terminal, showing
 
 if TYPE_CHECKING:
     from distributed import Client
