@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
-from html import escape
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, TypeVar, cast
 from xml.etree import ElementTree as ET
 from zlib import crc32
@@ -246,7 +245,7 @@ class Display:
     def svg_alone(self) -> str:
         """The figure for a notebook: named for screen readers, its ids its own."""
         svg = with_own_names(self.svg, f"f{crc32(self.svg.encode()):x}")
-        return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(self.title)}" ', 1)
+        return svg.replace("<svg ", f'<svg role="img" aria-label="{self.title}" ', 1)
 
     @property
     def inline_svg(self) -> str:

@@ -122,21 +122,13 @@ class FittedLowDegree(ExportedFunction):
 
     @property
     def spectrum_(self) -> Spectrum | list[Spectrum]:
-        """Fourier spectrum, or a list of one a function, with the names of a frame's columns.
-
-        It warns of columns that were constant or copies of others.
-        """
+        """Fourier spectrum, or a list of one a function, with names of columns; warns of constant or equal columns."""
         if self.domain_ == "real":
             raise AttributeError('a model of real columns has no spectrum over the cube; fit with domain="cube".')
         names = getattr(self, "feature_names_in_", None)
         warn_of_columns_alike(self._fitted, names)
-        family, intercept = self._polynomial.family, self._polynomial.intercept
-        spectra = [
-            Spectrum.from_coefficients(
-                np.concatenate([intercept[i : i + 1], column]), family.with_empty, family.n
-            ).named(names)
-            for i, column in enumerate(self._polynomial.coef.T)
-        ]
+        family, columns = self._polynomial.family, np.vstack([self._polynomial.intercept, self._polynomial.coef]).T
+        spectra = [Spectrum.from_coefficients(one, family.with_empty, family.n).named(names) for one in columns]
         return spectra[0] if self._single else spectra
 
     @property
