@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -56,6 +58,10 @@ ROUTERS = [
     routing.Tree(3),
     BySign(1),
 ]
+# A router without a record above is tested by its record in docs/routers.toml.
+_RECORDS = tomllib.loads((Path(__file__).parents[1] / "docs" / "routers.toml").read_text(encoding="utf-8"))["router"]
+_TESTED = {type(router).__name__ for router in ROUTERS}
+ROUTERS += [routing.from_dict(one["record"]) for one in _RECORDS if one["kind"] not in _TESTED]
 KINDS = [(np, "float32"), (np, "float64"), (torch, "float32"), (torch, "float64")]
 
 

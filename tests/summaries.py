@@ -7,8 +7,9 @@ import numpy as np
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Bit, Classes, Real
 from sparsact.fit.candidates.lsh_details import ColumnWeight, LayoutInfo, TriedLayout
+from sparsact.fit.choices import Choices
 from sparsact.fit.result import FitResult, Resources
-from sparsact.fit.scores import CandidateModel, Choices, Confusion, CVCandidate, FoldScores, LowDegreeInfo
+from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, FoldScores, LowDegreeInfo
 from sparsact.fit.target_result import TargetResult
 from sparsact.fit.term import Term
 

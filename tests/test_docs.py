@@ -104,6 +104,40 @@ def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
         assert doctest.OutputChecker().check_output(output, printed, LENIENT), f"{command}\n{printed}"
 
 
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_what_a_contributor_is_told_to_run_is_there():
+    """Targets of make, scripts of CI, and tests by their names."""
+    told = re.findall(r"(?:^|`)(?:make|\.venv/bin/make) ([a-z][a-z -]*)", CONTRIBUTING, re.MULTILINE)
+    wanted = {target for words in told for target in words.split("  ")[0].split()}
+    targets = re.findall(r"^([a-z -]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"test", "style", "docs"} <= wanted <= {target for line in targets for target in line.split()}
+    scripts = re.findall(r"(?<!\w)\.ci/\w+", CONTRIBUTING)
+    assert ".ci/run" in scripts
+    assert [name for name in scripts if not (ROOT / name).is_file()] == []
+
+
+def test_what_a_contributor_is_told_to_change_is_there():
+    """Tests and tables of the code by their names, and the folders that take new files."""
+    names = {*re.findall(r"`(test_\w+)`", CONTRIBUTING), *re.findall(r"`([A-Z_]{4,})`", CONTRIBUTING)} - {"NAME"}
+    defined = re.compile(r"^ *(?:def (test_\w+)\(|([A-Z_]{4,})\b[^=\n]* = )|\b(SPARSACT_\w+)", re.MULTILINE)
+    files = [path for folder in ("src", "papers", "benchmarks", "tests", "docs") for path in (ROOT / folder).rglob("*")]
+    found = {
+        name
+        for path in files
+        if path.suffix in (".py", ".hpp")
+        for match in defined.findall(path.read_text(encoding="utf-8"))
+        for name in match
+    }
+    assert {"KINDS", "BUDGETS", "test_thresholds_of_activations"} <= names <= found
+    new = re.findall(r"([\w./]+)/(?:test_)?NAME\w*\.\w+", CONTRIBUTING)
+    places = (ROOT, ROOT / "src" / "sparsact")
+    assert {"routing", "fit/candidates", "src/native"} <= set(new)
+    folders = [one.replace("paper_X", "paper_a") for one in new]
+    assert [one for one in folders if not any((place / one).is_dir() for place in places)] == []
+
+
 @grid(page=PAGES)
 def test_every_block_of_output_is_run(page):
     """Output stands behind ``>>>`` or in a session ``$ sparsact ...``; other blocks are commands or code."""

@@ -77,7 +77,7 @@ MAY_IMPORT = {
     "layers": TORCH,
     "inference": TORCH | {"layers", "saving"},
     "datasets": GROUND | {"fourier"},
-    "passes": GROUND | {"environment"},
+    "passes": GROUND | {"environment", "registry"},
     "distributed": GROUND | {"learners", "datasets", "passes"},
     "reports": {"files", "network"},  # of results of fits and measurements they read attributes
     "fit": GROUND | {"environment", "fourier", "learners", "datasets", "passes", "registry", "reports"},
@@ -242,9 +242,19 @@ def test_no_modules_stand_in_a_circle():
     assert len(circle(graph)) > 2
 
 
+@pytest.mark.slow
+def test_the_suite_is_collected_without_triton():
+    """As on systems for which Triton has no wheels: tests that want it are skipped when they run."""
+    blocked = "import sys; sys.modules['triton'] = None; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    words = ["--collect-only", "-q", "-p", "no:cacheprovider", "-m", "", "src", "tests", "benchmarks"]
+    done = subprocess.run([sys.executable, "-c", blocked, *words], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
 DOORS_UPWARD = (
     *(registry.CERTIFY, registry.CERTIFY_STACK),
     *registry.DISPLAYS.values(),
+    registry.BARS,
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from importlib import import_module
+from importlib.util import find_spec
 
 from sklearn.base import BaseEstimator
 from typer.main import get_command
@@ -40,7 +41,12 @@ EXCEPTIONS = {  # by the beginning of a name: what stays there, and why
     "sparsact.activity": ("distribution", "the counts of active units"),
     "sparsact.certificate": ("distribution", "the law of inputs without labels, and the counts of active units"),
 }
-FOLDERS = sorted(p.name for p in pkgutil.walk_packages(sa.__path__, "sparsact.") if p.ispkg and ".cli" not in p.name)
+LEFT_OUT = (".cli",) if find_spec("triton") is not None else (".cli", ".triton")
+FOLDERS = sorted(
+    package.name
+    for package in pkgutil.walk_packages(sa.__path__, "sparsact.")
+    if package.ispkg and not any(part in package.name for part in LEFT_OUT)
+)
 MODULES = ("sparsact.hypercube", "sparsact.network")  # that users import themselves
 
 

@@ -7,13 +7,26 @@ from html import escape
 from typing import Any
 
 
-def to_pandas(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Any:
-    """Rows as a ``pandas.DataFrame``, which wants pandas."""
+def to_pandas(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any], columns: Sequence[str]) -> Any:
+    """Rows, or columns by their names, as a ``pandas.DataFrame``, which wants pandas."""
     try:
         from pandas import DataFrame
     except ImportError as error:
         raise ImportError("`to_frame` needs the package pandas: pip install pandas.") from error
-    return DataFrame(list(rows), columns=list(columns))
+    return DataFrame(rows, columns=list(columns))
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table of texts: the first column on the left, the others on the right.
+
+    >>> aligned([["name", "value"], ["x", "3"]])
+    ['name  value', 'x         3']
+    """
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return [
+        "  ".join([row[0].ljust(first), *(cell.rjust(width) for cell, width in zip(row[1:], others, strict=True))])
+        for row in rows
+    ]
 
 
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

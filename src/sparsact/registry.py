@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
+BARS: Final = "sparsact.passes.bars:bars"
 CERTIFY: Final = "sparsact.certificate:certify"
 CERTIFY_STACK: Final = "sparsact.certificate:certify_stack"
 DISPLAYS: Final = {  # pictures, each made by ``from_<kind>``
@@ -18,6 +19,7 @@ DISPLAYS: Final = {  # pictures, each made by ``from_<kind>``
 }
 PAGES: Final = {  # functions that draw what a fit has found
     "fit": "sparsact.fit.page:fit_page",
+    "figures of a fit": "sparsact.fit.page:figures_by_name",
     "hash tables": "sparsact.reports.lsh_figures:lsh_figures",
 }
 MODELS: Final = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read

@@ -311,7 +311,7 @@ def test_bad_input(data, target, options, message):
         sa.fit_table(data, target, **options)
 
 
-@pytest.mark.parametrize("data", [np.zeros((3, 2)), {"a": [1]}, None, 7])
+@pytest.mark.parametrize("data", [{"a": [1]}, None, 7])
 def test_what_is_no_table(data):
     with pytest.raises(TypeError, match="pass paths, a pandas or polars DataFrame, a pyarrow"):
         sa.fit_table(data, "y")

@@ -118,7 +118,7 @@ def test_every_figure_and_its_numbers_are_on_the_page_once(html):
 
 def test_numbers_are_those_of_the_frame_to_eight_digits():
     frame = {"name": ["a", "<b>"], "value": [1 / 3, np.float64(-2e-9)], "n": [np.int64(3), None]}
-    assert Display("x", "", "", frame, "").numbers == [
+    assert Display("x", "", "", frame, lambda frame: None).numbers == [
         ["name", "value", "n"],
         ["a", 0.33333333, 3],
         ["<b>", -2e-9, None],

@@ -109,8 +109,9 @@ _bounds: list[BoundInfo] = []
 
 
 def all_bounds() -> tuple[BoundInfo, ...]:
-    """In the order of the papers, the sharper ones next to what they sharpen."""
-    return tuple(sorted(_bounds, key=lambda info: _ORDER.index(info.function.__module__.rpartition(".")[2])))
+    """In the order of the papers, the sharper ones next to what they sharpen; last other modules."""
+    places = {f"{__package__}.{name}": place for place, name in enumerate(_ORDER)}
+    return tuple(sorted(_bounds, key=lambda info: places.get(info.function.__module__, len(places))))
 
 
 def bound(statement: str, paper: Paper, status: Status, gives: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -132,7 +132,6 @@ def fit(
     Example: sparsact fit screen.csv --target y --report y.html --out y.sparsact
     """
     given = locals()
-    from sparsact.cli.progress import bars
     from sparsact.datasets.table_files import files
 
     from_stdin = PIPE in tables
@@ -152,6 +151,7 @@ def fit(
     words = context.obj or ["fit"]
 
     from sparsact.fit.fit_table import fit_table
+    from sparsact.passes.progress import showing
     from sparsact.passes.resumable import Checkpoint
 
     # without --resume the sums are written only when the fit is stopped
@@ -163,7 +163,7 @@ def fit(
     options = {name: value for name, value in given.items() if name in OPTION_NAMES}
     options |= {"columns": columns or None, "ignore": ignore or (), "held_out_rows": report is not None}
     with checkpoint.listening():
-        with bars(shown) as show:
+        with showing(shown) as show:
             result = fit_table(tables, **options, test=test, cluster=cluster, resume=checkpoint, progress=show)
         if out is not None:
             result.save(out)

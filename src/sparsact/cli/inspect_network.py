@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sparsact.cli.progress import bars
 from sparsact.cli.terminal import command_line, grid, shown, terminal
 from sparsact.environment import versions
-from sparsact.passes.progress import Stages
+from sparsact.passes.progress import Stages, showing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +32,7 @@ def summarised(
     from sparsact.reports.network_report import NetworkSummary
 
     rng = np.random.default_rng(random_state)
-    with bars() as show:
+    with showing(None) as show:
         progress = Stages(show)
         with progress.stage("certify"):
             certificate = network.certify(time_limit=time_limit, rng=rng)

@@ -53,12 +53,11 @@ def predict(
 
     Example: sparsact predict model.sparsact new.csv --out predicted.csv
     """
-    from sparsact.cli.progress import bars
     from sparsact.datasets import encoded_table
     from sparsact.datasets.dialect import Dialect
     from sparsact.datasets.table_files import Parts, files
     from sparsact.fit.predict import predicted_pieces
-    from sparsact.passes.progress import Stages
+    from sparsact.passes.progress import Stages, showing
 
     out = None if out == Path(PIPE) else out
     check_writable(out, (".csv", ".parquet", ".feather", ".arrow"))
@@ -72,7 +71,7 @@ def predict(
     shown = False if out is None else progress
     n_rows = n_unread = 0
     writer = _writer(out, as_json)
-    with bars(shown) as show, Stages(show).stage("predicting", opened.n_rows) as on_rows, writer as write:
+    with showing(shown) as show, Stages(show).stage("predicting", opened.n_rows) as on_rows, writer as write:
         for piece in predicted_pieces(learned, opened, id_column, confidence):
             write(piece)
             on_rows(len(piece))

@@ -18,6 +18,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from sparsact.datasets.table_stream import open_table
+from sparsact.notebook import to_pandas
 
 SOFTWARE: Final = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
 
@@ -49,10 +50,21 @@ class Landscape:
     source: str
     licence: str
 
+    def to_frame(self) -> Any:
+        """Columns of bits, then of values, as a ``pandas.DataFrame``, which wants pandas.
+
+        >>> load_poelwijk().to_frame().shape
+        (8192, 14)
+        """
+        names = [*self.names, *self.target_names]
+        return to_pandas(dict(zip(names, self._columns(), strict=True)), names)
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
         """Columns of bits, then of values."""
-        columns = [*self.X.T, *np.atleast_2d(self.y.T)]
-        return pa.table(columns, [*self.names, *self.target_names]).__arrow_c_stream__(requested_schema)
+        return pa.table(self._columns(), [*self.names, *self.target_names]).__arrow_c_stream__(requested_schema)
+
+    def _columns(self) -> list[NDArray[Any]]:
+        return [*self.X.T, *np.atleast_2d(self.y.T)]
 
 
 def data_folder() -> Path:

@@ -1,4 +1,4 @@
-"""Tables as streams of record batches: text (every column as text), Parquet, Arrow files, NPZ, and frames in memory.
+"""Tables as streams of record batches: text (every column as text), Parquet, Arrow files and NPZ.
 
 Files are read in batches: memory does not grow with the file.
 """
@@ -147,7 +147,7 @@ class ParquetSource(Source):
         """Rows in the order of the file."""
         with pa.parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_size=batch_rows, row_groups=self.groups, columns=list(columns)):
-                yield pa.RecordBatch.from_pydict({name: _plain_column(batch.column(name), name) for name in columns})
+                yield pa.RecordBatch.from_pydict({name: plain_column(batch.column(name), name) for name in columns})
 
 
 def _open_parquet(path: Path) -> ParquetSource:
@@ -167,7 +167,7 @@ class ArrowSource(Source):
             for batch in batches:
                 for row in range(0, batch.num_rows, batch_rows):
                     piece = batch.slice(row, batch_rows)
-                    yield pa.RecordBatch.from_pydict({n: _plain_column(piece.column(n), n) for n in columns})
+                    yield pa.RecordBatch.from_pydict({n: plain_column(piece.column(n), n) for n in columns})
 
 
 @contextmanager
@@ -217,7 +217,7 @@ class ArraySource(Source):
                 vectors = {
                     name: block[array] if i is None else block[array][:, i] for name, (array, i) in places.items()
                 }
-                yield pa.RecordBatch.from_pydict({name: _vector(vector, name) for name, vector in vectors.items()})
+                yield pa.RecordBatch.from_pydict({name: as_column(vector, name) for name, vector in vectors.items()})
 
 
 def _open_npz(path: Path) -> ArraySource:
@@ -271,54 +271,18 @@ def _blocks(file: IO[bytes], batch_rows: int) -> Iterator[NDArray[Any]]:
         yield np.frombuffer(file.read(count * row_bytes), dtype=dtype).reshape(count, *width)
 
 
-def _vector(values: NDArray[Any], name: str) -> pa.Array:
+def as_column(values: NDArray[Any], name: str) -> pa.Array:
+    """A column of an array of numbers or texts."""
     if values.dtype.kind not in "biufUSMm" or values.dtype == np.longdouble:
         raise ValueError(f"column {name!r} holds {values.dtype}, need float64 or smaller; convert it, or leave it out.")
     native = values.astype(values.dtype.newbyteorder("="), copy=False)
-    return _plain_column(pa.array(np.ascontiguousarray(native)), name)
+    return plain_column(pa.array(np.ascontiguousarray(native)), name)
 
 
-@dataclass(frozen=True)
-class FrameSource(Source):
-    """A table in memory, which messages call "the table"."""
-
-    table: pa.Table = field(repr=False, kw_only=True)
-
-    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Rows in their order, the named columns only; boundaries do not depend on Arrow's chunks."""
-        chosen = self.table.select(list(columns))
-        for row in range(0, len(chosen), batch_rows):
-            piece = chosen.slice(row, batch_rows)
-            chunks = {name: [_plain_column(chunk, name) for chunk in piece.column(name).chunks] for name in columns}
-            yield pa.RecordBatch.from_pydict({name: pa.concat_arrays(arrays) for name, arrays in chunks.items()})
-
-
-def open_frame(data: object) -> FrameSource:
-    """An Arrow table, or a frame whose columns become Arrow's; neither is changed."""
-    path = Path("the table")
-    names = data.column_names if isinstance(data, pa.Table) else map(str, getattr(data, "columns", ()))
-    distinct_names(list(names), path, "give each its own name")
-    try:
-        if isinstance(data, pa.Table):
-            table = data
-        elif type(data).__module__.partition(".")[0] == "pandas":  # whose stream has the index for a column
-            table = pa.Table.from_pandas(data, preserve_index=False)
-        elif hasattr(data, "__arrow_c_stream__"):
-            table = pa.table(data)
-        else:
-            raise TypeError(
-                f"`data` is a {type(data).__name__}; pass paths, a pandas or polars DataFrame, a pyarrow.Table, or "
-                "what exports an Arrow stream."
-            )
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise ValueError(f"a column has values of several kinds ({error.args[-1]}); convert them to one.") from error
-    return FrameSource(path, dict.fromkeys(table.column_names), len(table), table=table)
-
-
-def _plain_column(array: pa.Array, name: str) -> pa.Array:
+def plain_column(array: pa.Array, name: str) -> pa.Array:
     """A column of booleans, numbers or texts; dictionaries (categories of pandas) are decoded."""
     if pa.types.is_dictionary(array.type):
-        return _plain_column(array.dictionary, name).take(array.indices)
+        return plain_column(array.dictionary, name).take(array.indices)
     if pa.types.is_decimal(array.type):  # exact, as the numbers of a CSV file are
         return array.cast(pa.string())
     if pa.types.is_null(array.type):  # a column of None only

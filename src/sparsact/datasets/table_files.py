@@ -18,7 +18,8 @@ import pyarrow.parquet
 
 from sparsact.datasets.cell_values import as_number
 from sparsact.datasets.dialect import SNIFFED, Dialect
-from sparsact.datasets.readers import DAMAGE, ArrowSource, ParquetSource, Source, one_line, open_frame, open_source
+from sparsact.datasets.frames import open_frame
+from sparsact.datasets.readers import DAMAGE, ArrowSource, ParquetSource, Source, one_line, open_source
 
 Paths = str | Path | Sequence[str | Path]
 BATCH_ROWS: Final = 1 << 16

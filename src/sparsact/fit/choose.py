@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from sparsact.fit.candidate import Facts, Fit
 from sparsact.fit.candidates import candidates
-from sparsact.fit.scores import CandidateModel, Choices, CVCandidate, Selected
+from sparsact.fit.choices import Choices
+from sparsact.fit.scores import CandidateModel, CVCandidate, Selected
 from sparsact.statistics.simplest import simplest
 
 DOUBTED: Final = 20

@@ -20,6 +20,7 @@ from sparsact.fit.candidates.latent import pinned_notes
 from sparsact.fit.candidates.letters import with_components
 from sparsact.fit.candidates.low_degree import search_for, select_polynomial
 from sparsact.fit.candidates.lsh import MAX_NUMBERS
+from sparsact.fit.choices import Choices
 from sparsact.fit.choose import kinds_to_try, select_model
 from sparsact.fit.effects import Background, explained_from
 from sparsact.fit.explain import confusion, function_names, scored_targets
@@ -33,7 +34,7 @@ from sparsact.fit.reading import LOGARITHMS, LOGARITHMS_CHOSEN, check_targets, w
 from sparsact.fit.reference import has_reference, letters_at
 from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
-from sparsact.fit.scores import Choices, FoldScores, LowDegreeInfo, Selected, noise_ceiling
+from sparsact.fit.scores import FoldScores, LowDegreeInfo, Selected, noise_ceiling
 from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
 from sparsact.passes.progress import StageProgress, Stages

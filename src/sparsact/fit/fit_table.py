@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
+from numpy.typing import ArrayLike
+
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.dialect import Dialect
+from sparsact.datasets.frames import with_target
 from sparsact.datasets.table_files import Data, Parts, is_paths
 from sparsact.fit.options import FitOptions
 from sparsact.fit.reading import chosen_parts, survey_of, survey_table, with_options
 from sparsact.fit.row_columns import RowColumns
-from sparsact.passes.progress import OnProgress, Stages
+from sparsact.passes.progress import OnProgress, Stages, on_a_terminal, showing
 from sparsact.passes.resumable import Checkpoint
 
 if TYPE_CHECKING:
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 
 def fit_table(
     data: Data,
-    target: str | Sequence[str],
+    target: str | Sequence[str] | ArrayLike,
     *,
     model: Literal["auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"] = "auto",
     degree: int | Literal["auto"] = "auto",
@@ -57,7 +61,7 @@ def fit_table(
     cluster: str | Client | None = None,
     resume: str | Path | Checkpoint | None = None,
     keep_every: float = 60.0,
-    progress: OnProgress | None = None,
+    progress: bool | OnProgress | None = None,
 ) -> FitResult:
     """Fit a model to a table, and report how well it predicts and what drives the target.
 
@@ -71,14 +75,16 @@ def fit_table(
 
     Parameters
     ----------
-    data : path, sequence of paths, DataFrame or pyarrow.Table
+    data : path, sequence of paths, DataFrame, pyarrow.Table or ndarray of shape (m, n)
         ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` (or ``.pq``), ``.feather``, ``.arrow`` or ``.npz`` files;
         several, or patterns such as ``"parts/*.parquet"``, are one table (see :func:`sparsact.datasets.files`). Or a
         table in memory: a pandas or polars DataFrame (the index of pandas is no column), an Arrow table, or what
         exports an Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into
-        memory.
-    target : str or sequence of str
+        memory. The columns of an array are named ``x0``, ``x1`` and so on.
+    target : str, sequence of str, or array-like of shape (m,) or (m, T)
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
+        Or, beside a table in memory, the values themselves, as scikit-learn takes them: ``fit_table(X, y)``. A series
+        or frame of pandas or polars keeps its names; an array is named ``y``, or ``y0``, ``y1`` and so on.
     model : {"auto", "low-degree", "sparse", "gp", "letters", "latent", "lsh", "network", "ensemble"}
         ``"low-degree"``: a polynomial of all products of few columns. ``"sparse"``: of the significant ones among
         them, columns of bits only. ``"gp"``: a Gaussian process with interactions of all sizes, of up to 64 columns of
@@ -175,9 +181,11 @@ def fit_table(
         It serves the same files and options only.
     keep_every : float
         Seconds between two writings of that file.
-    progress : callable, optional
-        Called with a :class:`~sparsact.passes.progress.Progress` for every batch, and with a ``note`` before a fit that
-        may take long.
+    progress : bool or callable, optional
+        True: show on stderr how far the fit is, and before one that may take long its expected time: bars on a
+        terminal if the package rich is installed, else lines, as in notebooks. False: nothing. By default bars where
+        Python's prompt is on a terminal; scripts and notebooks are silent. A callable is called with a
+        :class:`~sparsact.passes.progress.Progress` for every batch and ``note``.
 
     Returns
     -------
@@ -221,6 +229,11 @@ def fit_table(
     >>> term.label, round(term.effect, 3)  # both on: 0, where each by itself adds 1
     ('a × d', -2.0)
     """
+    as_given = _named(data), None if test is None else _named(test)
+    if by_values := not (isinstance(target, str) or _is_names(target)):
+        if is_paths(data):
+            raise ValueError("`target` holds values, and `data` names files; pass the name of the column to learn.")
+        data, target = with_target(data, target)
     options = FitOptions.of(locals())
     if split is not None and test is not None:
         raise ValueError("split and test both name rows to score; leave one of the two out.")
@@ -235,8 +248,10 @@ def fit_table(
     parts = chosen.learned
     survey = replace(survey, parts=parts)
     checkpoint = resume if isinstance(resume, Checkpoint) else Checkpoint.at(resume, keep_every)
-    stages = Stages(progress)
+    if progress is None and not (hasattr(sys, "ps1") and on_a_terminal()):  # ps1: Python's prompt
+        progress = False
     with ExitStack() as stack:
+        stages = Stages(stack.enter_context(showing(progress)))
         if checkpoint is not resume:
             stack.enter_context(checkpoint.listening())
         if checkpoint.path is not None:
@@ -259,7 +274,7 @@ def fit_table(
         tested = chosen.tested if test is None else Parts.open(test, dialect)
         scored = None if tested is None else open_test(tested, table.encoding, options)
 
-        call = options.call(_named(data), None if test is None else _named(test))
+        call = options.call(*as_given, "target" if by_values else None)
         result = FitSteps(table, options, stages, checkpoint, row_columns).result(parts.name, call)
     if scored is not None:
         scored = replace(scored, encoding=result.encoding)  # which may have logarithms of the targets
@@ -267,6 +282,10 @@ def fit_table(
     if checkpoint is not resume:
         checkpoint.remove()
     return result
+
+
+def _is_names(target: object) -> bool:
+    return isinstance(target, Sequence) and all(isinstance(name, str) for name in target)
 
 
 def _named(data: Data) -> str:

@@ -178,11 +178,11 @@ class FitOptions:
         del named["explain"]
         return {f"--{name.replace('_', '-')}": value for name, value in named.items()}
 
-    def call(self, data: str, test: str | None = None) -> str:
-        """Python code that fits the table again, and scores the test table."""
-        target = self.target[0] if len(self.target) == 1 else list(self.target)
+    def call(self, data: str, test: str | None = None, target: str | None = None) -> str:
+        """Python code that fits the table again, and scores the test table; ``target`` stands for its values."""
+        target = target or repr(self.target[0] if len(self.target) == 1 else list(self.target))
         options = {name: list(value) if isinstance(value, tuple) else value for name, value in self.changed.items()}
-        words = [data, repr(target)]
+        words = [data, target]
         words += [f"{name}={value!r}" for name, value in options.items() if name not in ("target", "encoding")]
         words += [] if test is None else [f"test={test}"]
         return f"sa.fit_table({', '.join(words + ['encoding=encoding'] * (self.encoding is not None))})"

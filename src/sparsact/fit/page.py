@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from sparsact.fit.scores import FoldScores
 from sparsact.fit.target_result import TargetResult
+from sparsact.reports import fit_figures
 from sparsact.reports.effect_figures import interactions_chart, pairs_chart
 from sparsact.reports.figure import Display
-from sparsact.reports.fit_figures import (
-    class_scores_chart,
-    confusion_chart,
-    error_chart,
-    gains_chart,
-    influences_chart,
-    residuals_chart,
-    scores_chart,
-    shares_chart,
-    weights_chart,
-)
 from sparsact.reports.letters_figures import letters_figures
 from sparsact.reports.page import template
 
@@ -56,11 +46,7 @@ class Section:
 def fit_page(result: FitResult, command: str | None) -> str:
     """The page of a fit, as HTML 5, with the command that makes it again, if one has made it."""
     meaning = EFFECTS if result.domain == "cube" else f"{EFFECTS} {NUMBERS}"
-    sections = [
-        Section(target, tuple(_prediction(result, target, f"t{i}-")), tuple(_structure(result, target, f"t{i}-")))
-        for i, target in enumerate(result.targets)
-    ]
-    overview = _overview(result)
+    sections, overview = [_section(result, i) for i in range(len(result.targets))], _overview(result)
     if result.confusion is None:  # polynomials by degree stand beside the models
         of_first = sections[0].prediction
         sections[0] = replace(sections[0], prediction=(*of_first[:1], *overview, *of_first[1:]))
@@ -74,16 +60,29 @@ def fit_page(result: FitResult, command: str | None) -> str:
     )
 
 
+def figures_by_name(result: FitResult, place: int) -> dict[str, Display]:
+    """The figures of one target and of the whole fit by their names, the strongest effects first."""
+    section = _section(result, place)
+    drawn = [*section.prediction, *_overview(result), *section.structure]
+    drawn.sort(key=lambda one: not one.name.endswith(interactions_chart.name))
+    return {one.name.removeprefix(f"t{place}-"): one for one in drawn}
+
+
+def _section(result: FitResult, place: int) -> Section:
+    target, prefix = result.targets[place], f"t{place}-"
+    return Section(target, tuple(_prediction(result, target, prefix)), tuple(_structure(result, target, prefix)))
+
+
 def _overview(result: FitResult) -> list[Display]:
     """Figures of the whole fit."""
     drawn, choices, first = [], result.choices, result.targets[0]
     if result.confusion is not None:
         if len(choices.models) > 1 and first.r2.known:
-            drawn.append(class_scores_chart.display((_models(result, first), None)))
-        drawn.append(confusion_chart.display(result.confusion))
+            drawn.append(fit_figures.class_scores_chart.display((_models(result, first), None)))
+        drawn.append(fit_figures.confusion_chart.display(result.confusion))
     scored = any(target.r2.known for target in result.targets)
     if scored and (choices.highest_tried > 1 or choices.kind == "low-degree"):
-        drawn.append(error_chart.display(choices.candidates))
+        drawn.append(fit_figures.error_chart.display(choices.candidates))
     return drawn
 
 
@@ -93,14 +92,14 @@ def _prediction(result: FitResult, target: TargetResult, prefix: str) -> list[Di
     drawn: list[Display] = []
     if target.r2.known:
         source = _models(result, target), target.ceiling
-        drawn.append(scores_chart.display(source, prefix=prefix, note="" if target.ceiling else NO_CEILING))
+        drawn.append(fit_figures.scores_chart.display(source, prefix=prefix, note="" if target.ceiling else NO_CEILING))
     if target.predicted is not None:
         note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
-        drawn.append(residuals_chart.display(target, prefix=prefix, note=note))
+        drawn.append(fit_figures.residuals_chart.display(target, prefix=prefix, note=note))
     if result.test is not None and result.test.targets:
         tested = next(one for one in result.test.targets if one.name == target.name)
         note = f"The {result.test.n_rows:,} rows of {result.test.name}, which no choice has seen: R² {tested.r2}."
-        drawn.append(residuals_chart.display(tested, prefix=f"{prefix}test-", note=note))
+        drawn.append(fit_figures.residuals_chart.display(tested, prefix=f"{prefix}test-", note=note))
     return drawn
 
 
@@ -117,12 +116,12 @@ def _structure(result: FitResult, target: TargetResult, prefix: str) -> list[Dis
         return structure
     shown = []
     if target.posterior_shares:
-        shown.append(shares_chart.display(target, prefix=prefix))
+        shown.append(fit_figures.shares_chart.display(target, prefix=prefix))
     elif target.weights:
-        shown.append(weights_chart.display(target, prefix=prefix))
+        shown.append(fit_figures.weights_chart.display(target, prefix=prefix))
     elif len(result.choices.gains) > 1:
-        shown.append(gains_chart.display(result.choices.gains, prefix=prefix))
-    named = influences_chart.display(target, prefix=prefix)
+        shown.append(fit_figures.gains_chart.display(result.choices.gains, prefix=prefix))
+    named = fit_figures.influences_chart.display(target, prefix=prefix)
     return [*shown, *structure, named] if result.confusion is None else [*shown, named, *structure]
 
 

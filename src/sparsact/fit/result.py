@@ -12,22 +12,24 @@ from numpy.typing import NDArray
 from sparsact import files, registry
 from sparsact.extras import EXTRAS, missing
 from sparsact.fit.candidate import Details
-from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Choices, Confusion, Scores
+from sparsact.fit.choices import Choices, Scores, WithVerdict, of_target
+from sparsact.fit.scores import LOW_DEGREE_FACTS, TERMS_OF_LETTERS, Confusion
 from sparsact.fit.term import effect_format
 from sparsact.notebook import html_table, to_pandas
 from sparsact.reports.numbers import duration, size
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sparsact.datasets import Encoding
     from sparsact.datasets.table_files import Data
     from sparsact.fit.reference import Reference
     from sparsact.fit.scored_table import ScoredTable
     from sparsact.fit.suggest import Goal, SuggestedRows
     from sparsact.fit.target_result import TargetResult
+    from sparsact.reports.figure import Display
 
 TERMS_SHOWN: Final = 8
-FEW_ROWS: Final = 200
-LEAST_SHARE: Final = 0.1  # of the variance, that is not called nothing even if the folds differ by more
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class Resources:
         return sum(seconds for _, seconds in self.stages)
 
 
-@dataclass(frozen=True)
-class FitResult:
+@dataclass(frozen=True, repr=False)
+class FitResult(WithVerdict):
     """A fitted model and what was found on the way; :func:`sparsact.fit_table` returns one.
 
     Attributes
@@ -110,60 +112,9 @@ class FitResult:
         )
 
     @property
-    def learned(self) -> bool:
-        """Whether any target is predicted better than by a constant.
-
-        Of classes, a better accuracy or a better R2 will do: where one class is frequent, a model may know which rows
-        are the likelier ones, and yet rightly never name the rare class.
-        """
-        return (self.confusion is not None and self.confusion.learned) or any(target.learned for target in self.targets)
-
-    @property
-    def verdict(self) -> str:
-        """The finding: held-out scores of the model and of those to compare it with; then what is doubtful."""
-        best = max(self.choices.candidates, key=lambda candidate: candidate.r2.mean)
-        degree = None if self.choices.low_degree is None else self.choices.low_degree.degree
-        known = [model for model in self.choices.models if model.r2.known]
-        promising = max(known, key=lambda model: model.r2.mean, default=self.choices.models[0])
-        if self.learned:
-            return self._scores()
-        if best.degree != degree and best.r2.mean > best.r2.deviation:
-            remedy = "model low-degree" if degree is None else f"degree {best.degree}"
-            does = f"degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}"
-            return f"{self._scores()} It does not predict held-out rows; {does}."
-        few = f" {self.n_rows} rows are few: more of them may show more." if self.n_rows < FEW_ROWS else ""
-        if promising.r2.mean > LEAST_SHARE:
-            is_sure = promising.r2.mean > promising.r2.deviation
-            finding = "It does not predict held-out rows" if is_sure else "It is uncertain whether anything was found"
-            much = "" if is_sure else ", and the folds differ by as much"
-            highest = f"of all models compared {promising.name} has the highest R², {promising.r2}{much}"
-            return f"{self._scores()} {finding}; {highest}.{few}"
-        others = [model.name for model in self.choices.models if model.kind not in ("low-degree", "trees")]
-        listed = " or ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
-        also = f", nor by {listed}," if listed else ""
-        nothing = f"Nothing of degree ≤ {self.choices.highest_tried}{also} was found in these columns"
-        return f"{self._scores()} {nothing}; predicting the mean gives R² 0.{few}"
-
-    def _scores(self) -> str:
-        """Held-out scores of the chosen model, and of boosted trees, the linear model or the most frequent class."""
-        model = f"by {'a polynomial of ' * (self.choices.kind == 'low-degree')}{self.choices.name}"
-        first, trees = self.targets[0], [model for model in self.choices.models if model.kind == "trees"]
-        if self.confusion is not None:
-            return (
-                f"Held-out accuracy {self.confusion.accuracy:.1%} {model}; {self.confusion.majority:.1%} by always "
-                "naming the most frequent class. "
-                f"The classes' indicators have R² {first.r2}, where their frequencies give 0."
-            )
-        if len(self.targets) > 1:
-            scores = [f"{one.r2} for {one.name} (linear model {one.linear_r2.short})" for one in self.targets]
-            return f"Held-out R² {', '.join(scores)} {model}."
-        rivals = [*(f"boosted trees {one.r2.short}" for one in trees), f"linear model {first.linear_r2.short}"]
-        return f"Held-out R² {first.r2} {model}; {', '.join(rivals)}."
-
-    @property
     def more_scores(self) -> list[str]:
         """Noise ceilings, relative errors on held-out rows, and scores on a table of its own, for a person."""
-        found = [f"{score}{self._of(one)}" for one in self.targets for score in one.more_scores]
+        found = [f"{score}{of_target(self.targets, one)}" for one in self.targets for score in one.more_scores]
         return found + ([] if self.test is None else self.test.lines)
 
     @property
@@ -179,9 +130,6 @@ class FitResult:
         from sparsact.fit.reference import reference_in_words
 
         return TERMS_OF_LETTERS.format(function=self.details.function, reference=reference_in_words(self.encoding))
-
-    def _of(self, target: TargetResult) -> str:
-        return f" for {target.name}" if len(self.targets) > 1 else ""
 
     def predict(self, data: Data) -> NDArray[Any]:
         """Predictions for the rows of another table, whose columns are found by name and encoded as in the fit.
@@ -272,7 +220,7 @@ class FitResult:
             found["confusion"] = {"classes": list(self.confusion.classes), "counts": self.confusion.counts.tolist()}
         return found
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         found = self.to_dict()
         of_bits = " of bits" if self.domain == "cube" else ""
         lines = [found["verdict"], f"{self.n_rows:,} rows, {len(found['columns']):,} columns{of_bits}"]
@@ -298,11 +246,53 @@ class FitResult:
             ("chosen", self.choices.name),
         ]
         for target in self.targets:
-            rows.append((f"held-out R²{self._of(target)}", target.r2))
+            rows.append((f"held-out R²{of_target(self.targets, target)}", target.r2))
             terms = target.terms[:TERMS_SHOWN]
             spec = effect_format(terms)
             rows += [(f"effect of {t.label}", "   ".join(filter(None, t.in_words(spec)))) for t in terms]
-        return html_table(self.verdict, (self.table, ""), rows)
+        try:
+            first = next(iter(self._figures().values()), None)
+        except ImportError:  # without matplotlib there is the table alone
+            first = None
+        table = html_table(self.verdict, (self.table, ""), rows)
+        return f"<div>{table}{'' if first is None else first.svg_alone}</div>"
+
+    def _figures(self, place: int = 0) -> dict[str, Display]:
+        found: dict[str, Display] = _drawing("figures of a fit", "a figure")(self, place)
+        return found
+
+    def plot(self, figure: str | None = None, target: str | None = None) -> Figure:
+        """A figure of the report, drawn by matplotlib.
+
+        Parameters
+        ----------
+        figure : str, optional
+            Its name, such as ``"scores"``, ``"residuals"`` or ``"influences"``; the error of a wrong name lists all. By
+            default the strongest effects, or without any the first figure.
+        target : str, optional
+            The target (or class) that it shows, by default the first.
+
+        Returns
+        -------
+        figure : matplotlib Figure
+            New, and unknown to ``pyplot``; notebooks show it, and ``savefig`` writes it.
+
+        Raises
+        ------
+        ValueError
+            If there is no such figure or target.
+        ImportError
+            Without the extra ``report``.
+        """
+        targets = [one.name for one in self.targets]
+        if target is not None and target not in targets:
+            raise ValueError(f"the fit has no target {target!r}; it has {', '.join(targets)}.")
+        found = self._figures(0 if target is None else targets.index(target))
+        if not found:
+            raise ValueError("this fit has no figures; fit with held_out_rows=True or explain=True.")
+        if figure is not None and figure not in found:
+            raise ValueError(f"this fit has no figure {figure!r}; it has {', '.join(found)}.")
+        return found[figure or next(iter(found))].figure
 
     def report(self, path: str | Path, command: str | None = None) -> None:
         """Write the findings as one HTML page that loads nothing from elsewhere.
@@ -319,13 +309,7 @@ class FitResult:
         ImportError
             Without the extra ``report``.
         """
-        try:
-            page = registry.find(registry.PAGES["fit"])
-        except ImportError as error:
-            if error.name is None or EXTRAS.get(error.name) != "report":
-                raise
-            raise ImportError(missing("a report", error.name)) from error
-        files.write(path, page(self, command))
+        files.write(path, _drawing("fit", "a report")(self, command))
         self.written["report"] = str(path)
 
     def save(self, path: str | Path) -> None:
@@ -338,3 +322,13 @@ class FitResult:
         """
         self.model.save(path)
         self.written["model"] = str(path)
+
+
+def _drawing(page: str, what: str) -> Any:
+    """A function of the registry that draws; an ImportError names the extra that it wants."""
+    try:
+        return registry.find(registry.PAGES[page])
+    except ImportError as error:
+        if error.name is None or EXTRAS.get(error.name) != "report":
+            raise
+        raise ImportError(missing(what, error.name)) from error

@@ -1,9 +1,9 @@
-"""Held-out scores of a fit, by model, degree, penalty and fold; confusions of classes; what was chosen, and why."""
+"""Held-out scores of a fit, by model, degree, penalty and fold; confusions of classes; noise ceilings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import isnan, nan, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fit.member_names import shares_in_words
 from sparsact.statistics.distinct_rows import distinct_rows
 
 if TYPE_CHECKING:
@@ -262,73 +261,7 @@ class Confusion:
         return self.accuracy - self.majority > 2 * error
 
 
-@dataclass(frozen=True)
-class Scores:
-    """How well held-out rows are predicted, by target (or class), next to the linear model; classes also by confusion.
-
-    ``rmse`` is that of the chosen model, of one target.
-    """
-
-    r2: dict[str, FoldScores]
-    linear_r2: dict[str, FoldScores]
-    rmse: FoldScores | None
-    confusion: Confusion | None
-
-
 TERMS_OF_LETTERS: Final = (
     "The effects are what a change of {reference} does to the {function}, and what two changes do together beyond "
     "that, with 95 % posterior intervals where there are some. The constant is the value there."
 )
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What was chosen, from what, and why.
-
-    ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
-    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is one of
-    :data:`sparsact.fit.candidates.KINDS`; ``own_terms`` says whose the terms are that the kind has. ``low_degree`` is a
-    polynomial's, else None, and ``weights`` belong to the models of an ensemble.
-    """
-
-    reason: str
-    models: tuple[CandidateModel, ...]
-    candidates: tuple[CVCandidate, ...]
-    kind: str = "low-degree"
-    own_terms: str = ""
-    low_degree: LowDegreeInfo | None = None
-    weights: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The chosen model."""
-        if self.low_degree is None:
-            return self.models[0].name
-        degree = f"degree {self.low_degree.degree}"
-        return degree if self.kind == "low-degree" else f"{self.models[0].name} of {degree}"
-
-    @property
-    def terms_of(self) -> str:
-        """Which model the terms of the targets belong to, in a sentence."""
-        if self.own_terms:
-            return self.own_terms
-        if self.low_degree is not None:
-            return self.low_degree.selection
-        polynomial = next(model for model in self.models if model.kind == "low-degree")
-        return f"The effects come from the polynomial of {polynomial.name}, whose held-out R² is {polynomial.r2}."
-
-    @property
-    def shares(self) -> str:
-        """The models of an ensemble with their weights, the largest first."""
-        return shares_in_words(self.weights)
-
-    @property
-    def highest_tried(self) -> int:
-        """The highest degree among the candidates."""
-        return max(candidate.degree for candidate in self.candidates)
-
-    @property
-    def gains(self) -> tuple[Gain, ...]:
-        """What each degree adds to the held-out R2, up to the chosen one, or to the highest that was tried."""
-        highest = self.low_degree.degree if self.low_degree and self.kind == "low-degree" else self.highest_tried
-        return gains(self.candidates, highest)

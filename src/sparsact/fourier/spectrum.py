@@ -26,7 +26,6 @@ from sparsact.fourier.measure import UNIFORM, Measure, checked_measure, moments
 from sparsact.fourier.subset_values import SubsetValues, formula
 from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, Subset
-from sparsact.notebook import html_table
 from sparsact.validation.arrays import checked_masks, checked_reals, checked_restriction, checked_signs, checked_table
 from sparsact.validation.parameters import checked_correlation
 
@@ -41,7 +40,8 @@ class Spectrum(SubsetValues):
     stores either a table of all ``2**n`` coefficients or, for any ``n``, the few that may differ from zero; the results
     are the same, and the cost is linear in the number stored unless a method states otherwise. Coefficients may have
     any size: a result that is a float is right, even where squares on the way would overflow. ``frequencies`` (n,) are
-    the probabilities of bit 1 under the measure of the basis (:meth:`under`), None if it is uniform.
+    the probabilities of bit 1 under the measure of the basis (:meth:`under`), None if it is uniform; ``feature_names``
+    are names of the coordinates (:meth:`named`), where they have some.
 
     Examples
     --------
@@ -58,6 +58,7 @@ class Spectrum(SubsetValues):
 
     storage: DenseCoefficients | SparseCoefficients
     frequencies: NDArray[np.float64] | None = None
+    feature_names: tuple[str, ...] | None = None
     _kind, _value, _least = "spectrum", "coefficient", 0
 
     @classmethod
@@ -115,7 +116,8 @@ class Spectrum(SubsetValues):
         (mean, deviation), (to_mean, to_deviation) = moments(self.frequencies, self.n), moments(frequencies, self.n)
         if (mean == to_mean).all():
             return self
-        return Spectrum(self.storage.rebased((to_mean - mean) / deviation, to_deviation / deviation), frequencies)
+        rebased = self.storage.rebased((to_mean - mean) / deviation, to_deviation / deviation)
+        return replace(self, storage=rebased, frequencies=frequencies)
 
     @classmethod
     def from_coefficients(
@@ -263,6 +265,8 @@ class Spectrum(SubsetValues):
         <Spectrum on 2 coordinates, degree 1: -3 x1 + 1 x0>
         """
         left = Spectrum(self._under(None).storage.restricted(checked_restriction(signs, self.n)))
+        if self.feature_names is not None:
+            left = left.named([name for i, name in enumerate(self.feature_names) if i not in signs])
         return left if self.frequencies is None else left._under(np.delete(self.frequencies, list(signs)))
 
     def values(self) -> NDArray[np.float64]:
@@ -321,18 +325,13 @@ class Spectrum(SubsetValues):
         return self.n == other.n and not (self - other).coefficients.any()
 
     def __repr__(self) -> str:
-        return f"<Spectrum on {self.n} coordinates, {self._degree()}: {formula(self.top(5), 4)}>"
+        return f"<Spectrum on {self.n} coordinates, {self._degree()}: {formula(self.top(5), 4, self.feature_names)}>"
 
     def _degree(self) -> str:
         """The degree, for people: of coefficients that are not rounding errors of the largest."""
         degree, rough = self.degree(), self.degree(2.0**-40 * sum(abs(value) for _, value in self.top(1)))
         scaled = "" if self.frequencies is None else ", x standardised"
         return (f"degree {degree}" if degree == rough else f"degree {rough} up to rounding") + scaled
-
-    def _repr_html_(self) -> str:
-        caption = f"Spectrum on {self.n} coordinates, {self._degree()}: the largest coefficients"
-        rows = (("".join(f"x{i} " for i in subset) or "1", f"{value:.4g}") for subset, value in self.top(10))
-        return html_table(caption, ("monomial", "coefficient"), rows)
 
 
 @singledispatch

@@ -8,9 +8,10 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec, TypeVar, cast
 from xml.etree import ElementTree as ET
+from zlib import crc32
 
 import numpy as np
 
@@ -228,7 +229,23 @@ class Display:
     title: str
     caption: str
     frame: Frame
-    svg: str
+    plot: Callable[[Frame], Figure]
+
+    @property
+    def figure(self) -> Figure:
+        """The figure, drawn anew."""
+        return self.plot(self.frame)
+
+    @cached_property
+    def svg(self) -> str:
+        """The figure as one SVG element."""
+        return to_svg(self.figure)
+
+    @property
+    def svg_alone(self) -> str:
+        """The figure for a notebook: named for screen readers, its ids its own."""
+        svg = with_own_names(self.svg, f"f{crc32(self.svg.encode()):x}")
+        return svg.replace("<svg ", f'<svg role="img" aria-label="{self.title}" ', 1)
 
     @property
     def inline_svg(self) -> str:
@@ -271,7 +288,7 @@ class Chart(Generic[Source]):
     def drawn(self, frame: Frame, *, prefix: str = "", note: str = "") -> Display:
         """The figure of numbers that are known already."""
         caption = f"{self.caption} {note}".strip()
-        return Display(prefix + self.name, self.title, caption, frame, to_svg(self.plot(frame)))
+        return Display(prefix + self.name, self.title, caption, frame, self.plot)
 
 
 def chart(

@@ -122,15 +122,13 @@ class FittedLowDegree(ExportedFunction):
 
     @property
     def spectrum_(self) -> Spectrum | list[Spectrum]:
-        """Fourier spectrum, or a list of one a function; warns of columns that were constant or copies of others."""
+        """Fourier spectrum, or a list of one a function, with names of columns; warns of constant or equal columns."""
         if self.domain_ == "real":
             raise AttributeError('a model of real columns has no spectrum over the cube; fit with domain="cube".')
-        warn_of_columns_alike(self._fitted, getattr(self, "feature_names_in_", None))
-        family, intercept = self._polynomial.family, self._polynomial.intercept
-        spectra = [
-            Spectrum.from_coefficients(np.concatenate([intercept[i : i + 1], column]), family.with_empty, family.n)
-            for i, column in enumerate(self._polynomial.coef.T)
-        ]
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_columns_alike(self._fitted, names)
+        family, columns = self._polynomial.family, np.vstack([self._polynomial.intercept, self._polynomial.coef]).T
+        spectra = [Spectrum.from_coefficients(one, family.with_empty, family.n).named(names) for one in columns]
         return spectra[0] if self._single else spectra
 
     @property

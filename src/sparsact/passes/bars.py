@@ -1,8 +1,7 @@
-"""Progress of a pass over the rows: shown on stderr, and only to a person."""
+"""Bars of progress on a terminal."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -34,23 +33,19 @@ class RowsPerSecond(ProgressColumn):
 
 
 class Bars:
-    """A bar for each stage; with ``lines``, instead of bars, a note and from there on the names of stages."""
+    """A bar for each stage."""
 
-    def __init__(self, bars: Progress, lines: bool = False) -> None:
-        self._bars, self._lines = bars, lines
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
         self._tasks: dict[str, TaskID] = {}
-        self._resumed, self._noted = 0, False
+        self._resumed = 0
 
     def __call__(self, now: progress.Progress) -> None:
         """Move the bar of the stage, or print the note above the bars."""
         if now.note:
-            self._noted = True
-            if self._lines or not self._bars.disable:
-                self._bars.console.print(now.note, soft_wrap=True)
+            self._bars.console.print(now.note, soft_wrap=True)
             return
         if now.stage not in self._tasks:
-            if self._lines and self._noted:
-                self._bars.console.print(f"{now.stage} ...")
             self._tasks[now.stage] = self._bars.add_task(now.stage, total=now.total, counts_rows=True)
             self._resumed = 0
         task = self._tasks[now.stage]
@@ -64,9 +59,8 @@ class Bars:
 
 
 @contextmanager
-def bars(shown: bool | None = None) -> Iterator[Bars]:
-    """Bars on stderr, by default if that is a terminal; if it is not, a line for each stage of work that takes long."""
-    visible = sys.stderr.isatty() if shown is None else shown
+def bars() -> Iterator[Bars]:
+    """Bars on stderr."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description:<10}"),
@@ -75,6 +69,5 @@ def bars(shown: bool | None = None) -> Iterator[Bars]:
         RowsPerSecond(),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    # Where stderr is a file, rich writes the finished bars once.
-    with Progress(*columns, console=Console(stderr=True), disable=not visible) as drawn:
-        yield Bars(drawn, lines=shown is None and not visible)
+    with Progress(*columns, console=Console(stderr=True)) as drawn:
+        yield Bars(drawn)

@@ -1,0 +1,81 @@
+"""A table and its target as arrays and frames, as scikit-learn takes them: the same fit as of the columns by name."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import sparsact as sa
+
+RNG = np.random.default_rng(5)
+X = RNG.integers(0, 2, (61, 4))
+Y = 2.0 * X[:, 1] - X[:, 2] * X[:, 3] + 0.1 * RNG.normal(size=61)
+OPTIONS = {"degree": 2, "alpha": 0.5, "folds": 3}
+NAMES = ["x0", "x1", "x2", "x3"]
+
+
+def terms(result):
+    return [(term.subset, term.coefficient) for term in result.targets[0].listed()]
+
+
+def by_name(target="y", names=NAMES):
+    return sa.fit_table(pd.DataFrame(X, columns=names).assign(**{target: Y}), target, **OPTIONS)
+
+
+def test_a_matrix_and_a_vector():
+    before = X.copy(), Y.copy()
+    found = sa.fit_table(X, Y, **OPTIONS)
+    assert terms(found) == terms(by_name())
+    assert found.call == "sa.fit_table(data, target, degree=2, alpha=0.5, folds=3)"
+    assert terms(eval(found.call, {"sa": sa, "data": X, "target": Y})) == terms(found)
+    np.testing.assert_array_equal(found.predict(X[:7]), found.predict(pd.DataFrame(X[:7], columns=NAMES)))
+    np.testing.assert_array_equal(before[0], X)
+    np.testing.assert_array_equal(before[1], Y)
+    assert terms(sa.fit_table(X, Y.tolist(), **OPTIONS)) == terms(found)
+    assert terms(sa.fit_table(np.column_stack([X, Y]), "x4", **OPTIONS)) == terms(found)
+
+
+def test_a_frame_and_a_series_keep_their_names():
+    frame, series = pd.DataFrame(X, columns=list("abcd")), pd.Series(Y, name="bright")
+    found = sa.fit_table(frame, series, **OPTIONS)
+    assert found.encoding.target_names == ("bright",)
+    assert terms(found) == terms(by_name("bright", list("abcd")))
+    assert sa.fit_table(frame, series.rename(None), **OPTIONS).encoding.target_names == ("y",)
+    assert list(frame.columns) == list("abcd")
+
+
+def test_several_targets():
+    both = np.column_stack([Y, Y**2])
+    assert sa.fit_table(X, both, **OPTIONS).encoding.target_names == ("y0", "y1")
+    named = pd.DataFrame(both, columns=["one", "other"])
+    assert sa.fit_table(pa.table(pd.DataFrame(X)), named, **OPTIONS).encoding.target_names == ("one", "other")
+
+
+@pytest.mark.parametrize("dtype", [str, object])
+def test_classes_and_texts(dtype):
+    texts, classes = np.where(X, "on", "off").astype(dtype), np.where(Y > 0, "high", "low").astype(dtype)
+    found = sa.fit_table(texts, classes, **OPTIONS)
+    assert found.task == "classification"
+    assert set(found.predict(texts)) == {"high", "low"}
+
+
+@pytest.mark.parametrize(
+    ("data", "target", "error"),
+    [
+        (X, Y[:9], "`data` has 61 rows and `target` 9 values; pass one for each row, or a list of names"),
+        (X, 3.0, r"an array of shape \(\) is no table"),
+        (X[:, 0], Y, r"an array of shape \(61,\) is no table: pass a matrix, a row for each sample"),
+        (
+            pd.DataFrame({"a": X[:, 0], "y": Y}),
+            pd.Series(Y, name="y"),
+            "`data` has a column 'y', and so is the target named",
+        ),
+        ("t.csv", Y, "`target` holds values, and `data` names files; pass the name of the column to learn"),
+        (X, X + 1j, "column 'y0' holds complex128, need float64 or smaller"),
+        (X, np.array([1, "a"] * 30 + [2], dtype=object), "a column has values of several kinds"),
+        (X, Y.reshape(61, 1, 1), r"an array of shape \(61, 1, 1\) is no table"),
+    ],
+)
+def test_errors_name_the_remedy(data, target, error):
+    with pytest.raises(ValueError, match=error):
+        sa.fit_table(data, target, **OPTIONS)
