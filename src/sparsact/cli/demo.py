@@ -24,7 +24,7 @@ def demo(folder: Path = Path("demo"), force: bool = False, progress: bool | None
 
     Example: sparsact demo
     """
-    from sparsact.cli.progress import bars
+    from sparsact.passes.progress import showing
     from sparsact.datasets import load_poelwijk
 
     table, report, model = (folder / f"protein{suffix}" for suffix in (".csv", ".html", ".sparsact"))
@@ -41,7 +41,7 @@ def demo(folder: Path = Path("demo"), force: bool = False, progress: bool | None
 
     pa.csv.write_csv(pa.table(load_poelwijk()), table)
     words = ["sparsact", "fit", str(table), "--target", "brightness"]
-    with bars(progress) as show:
+    with showing(progress) as show:
         result = fit_table(table, "brightness", degree=4, alpha=1.0, held_out_rows=True, progress=show)
     result.save(model)
     lacking = why_no_report()
