@@ -24,8 +24,8 @@ def demo(folder: Path = Path("demo"), force: bool = False, progress: bool | None
 
     Example: sparsact demo
     """
-    from sparsact.passes.progress import showing
     from sparsact.datasets import load_poelwijk
+    from sparsact.passes.progress import showing
 
     table, report, model = (folder / f"protein{suffix}" for suffix in (".csv", ".html", ".sparsact"))
     folder.mkdir(parents=True, exist_ok=True)

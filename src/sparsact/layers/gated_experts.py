@@ -23,7 +23,7 @@ Segment = tuple[int, int, int]
 NUMBERS_AT_ONCE: Final = 2**18  # of pre-activations: float32 of them fit into a second cache
 FEW_ROWS: Final = 512  # of an expert, on average: above, products take most of a step
 LINE: Final = 64  # bytes that a processor reads at once
-LARGE_PAGE: Final = 2**21  # bytes, of x86-64 and of ARM with pages of 4 KiB
+LARGE_PAGE: Final = 2**21  # bytes, of x86-64 and of ARM
 Composed = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
