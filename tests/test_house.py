@@ -56,9 +56,9 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 76_010,
-    "papers/src": 17_389,
-    "benchmarks": 8_912,
+    "src/sparsact": 76_757,
+    "papers/src": 17_392,
+    "benchmarks": 9_053,
 }
 IMPORTS = 0.1216
 # Words that make a reader look back for what they stand for, and how many are left: the number may only fall.
