@@ -249,12 +249,9 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         dtypes = _dtypes(dtype)
         given = {name: checked_positive(limit, f"`{name}`") for name, limit in limits.items() if limit is not None}
         as_now = self._snapshot()
-        ends = as_now.shipped_ends()
-        if given:
-            compact = model_of(measured_sizes(as_now, dtypes, None, self.table_errors_).best(**given), as_now)
-        else:
-            compact = as_now.model.compact(dtypes[0])
-        return CompactPredictor(compact, ends, self._inputs, self._single)
+        best = measured_sizes(as_now, dtypes, None, self.table_errors_).best(**given) if given else None
+        compact = as_now.model.compact(dtypes[0]) if best is None else model_of(best, as_now)
+        return CompactPredictor(compact, as_now.shipped_ends(), self._inputs, self._single)
 
     def export(
         self, path: str | Path, *, dtype: str = "float32", name: str | None = None, description: str = "", **limits: Any
@@ -321,8 +318,6 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             raise ValueError("`frontier` needs X and y, or neither; pass rows that the model has not learned.")
         held_out = None if X is None else self._encoded(self._validated(X, y, None, reset=False))
         return measured_sizes(self._snapshot(), _dtypes(dtype), held_out, self.table_errors_)
-
-    # ---- files ----
 
     @locked
     def save(self, path: str | Path, *, statistic: bool = True) -> None:
