@@ -44,6 +44,13 @@ def correction() -> Correction:
     return Correction.of(findings())
 
 
+def claims() -> dict[str, str]:
+    """How many claims were measured, hold and do not, by the name that a page may write between bars."""
+    found = Counter(verdict.outcome for each in findings() for _, verdict in each.verdicts)
+    holds, fails = found[Outcome.HOLDS], found[Outcome.DOES_NOT_HOLD]
+    return {"claims measured": f"{found.total()} claims: {holds} hold, {fails} do not"}
+
+
 def verdict_table(path: Path) -> None:
     """Write the counts and every claim, to be included by ``verdicts.rst``; figures are folded below their claim."""
     lines = [*counts(findings()), "", plain(correction().told), "", ".. end of the counts", ""]

@@ -62,7 +62,7 @@ def without_types(params: list[Any]) -> list[Any]:
 app = typer.Typer(
     name="sparsact",
     cls=PlainGroup,
-    help="Learn from tables of bits or numbers; prove and measure which units a network switches on.",
+    help="Find which combinations of yes/no features drive a measured value, each effect with its interval.",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -87,7 +87,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Learn from tables of bits or numbers; prove and measure which units a network switches on."""
+    """Find which combinations of yes/no features drive a measured value, each effect with its interval."""
 
 
 for name, command in (
