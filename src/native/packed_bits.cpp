@@ -85,8 +85,7 @@ void transpose_64(std::uint64_t (*blocks)[SIDE]) {
     using V = Vector<std::uint64_t>;
     const auto pass = [&](auto stride, std::size_t first, std::size_t i) {
         V rows[8];
-        for (std::size_t k = 0; k < 8; ++k)
-            std::memcpy(&rows[k], blocks[first + stride * k] + i, sizeof(V));
+        for (std::size_t k = 0; k < 8; ++k) std::memcpy(&rows[k], blocks[first + stride * k] + i, sizeof(V));
         swap_squares<stride>(rows);
         for (std::size_t k = 0; k < 8; ++k) store(blocks[first + stride * k] + i, rows[k]);
     };
