@@ -120,7 +120,7 @@ class Factor:
         """Solution (D, T); of least norm where G is singular."""
         if self.method == "division":
             return np.asarray(rhs / (self._values + self._alpha)[:, None])
-        with blas_threads(rhs.size * len(rhs)):
+        with blas_threads(len(rhs) ** 3):  # as for the factor, whose threads still wait
             if self.method == "Cholesky":
                 return np.asarray(lapack.dpotrs(self._cholesky, rhs, lower=1)[0])
             return np.asarray(self._vectors @ ((self._vectors.T @ rhs) / (self._values + self._alpha)[:, None]))
