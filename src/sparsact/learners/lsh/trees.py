@@ -25,6 +25,7 @@ RATE, MOST_ROUNDS, PATIENCE = 0.05, 3000, 60
 N_FOLDS: Final = 5
 MIN_ROWS: Final = 4 * N_FOLDS
 FOREST, MOST_LEAVES = 100, 1 << 20  # trees, and leaves of all of them
+STEPS: Final = 2.0**24  # of targets: their sums are exact, so that rounding does not choose among equal splits
 FOREST_GAIN: Final = 0.02  # of the error out of fold, for which a forest is worth its bytes
 LIGHTGBM_CHOICES: Final[tuple[dict[str, Any], ...]] = (
     {"num_leaves": 7, "min_data_in_leaf": 3, "feature_fraction": 0.7},
@@ -133,7 +134,7 @@ def with_forest(boosted: Trees, values: Array, rows: Rows, folds: NDArray[np.int
 def _forest(X: Array, y: Array, weights: Array, seed: int) -> Any:
     least = 1 + FOREST * len(X) // MOST_LEAVES
     forest = ExtraTreesRegressor(FOREST, min_samples_leaf=least, n_jobs=1, random_state=seed % 2**31)
-    return forest.fit(X, y, weights)
+    return forest.fit(X, np.rint(y * STEPS) / STEPS, weights)
 
 
 def _choices() -> Sequence[Choice]:
