@@ -59,6 +59,20 @@ def test_classes_and_texts(dtype):
     assert set(found.predict(texts)) == {"high", "low"}
 
 
+@pytest.mark.parametrize("dtype", [float, object])
+def test_masked_entries_are_missing(dtype):
+    """Of the target and of the data: rows that hold one are refused, or left out like those of NaN."""
+    target = np.ma.masked_array(Y.astype(dtype), mask=np.arange(61) == 8)
+    rows = np.ma.masked_array(X.astype(dtype), mask=np.arange(244).reshape(61, 4) == 81)  # x1 of row 20
+    with pytest.raises(ValueError, match="column 'y', row 9: the value is missing"):
+        sa.fit_table(X, target, **OPTIONS)
+    with pytest.raises(ValueError, match="column 'x1', row 21: the value is missing"):
+        sa.fit_table(rows, Y, **OPTIONS)
+    kept = np.delete(np.arange(61), [8, 20])
+    found = sa.fit_table(rows, target, drop_missing=True, **OPTIONS)
+    assert terms(found) == terms(sa.fit_table(X[kept], Y[kept], **OPTIONS))
+
+
 @pytest.mark.parametrize(
     ("data", "target", "error"),
     [

@@ -183,6 +183,12 @@ def test_bad_calls_have_one_clear_line(tmp_path):
         def predict(self, X):
             return X[:, 0]
 
+    class Column(LinearRegression):
+        """Predicts a matrix of one column."""
+
+        def predict(self, X):
+            return super().predict(X)[:, None]
+
     fine = LinearRegression()
     for options, message in [
         ({"teacher": Bare()}, r"`teacher` must be .* scikit-learn can clone; got Bare: pass .* as `out_of_fold`"),
@@ -190,6 +196,8 @@ def test_bad_calls_have_one_clear_line(tmp_path):
         ({"teacher": fine, "out_of_fold": Y[:-1]}, r"`out_of_fold` must give one value per row"),
         ({"teacher": fine, "out_of_fold": Y, "n_extra_rows": 5}, r"with `out_of_fold` pass n_extra_rows=0"),
         ({"teacher": fine, "held_out": 0.7}, r"`held_out` must be at most 0.5"),
+        ({"teacher": fine, "held_out": 0.004}, r"must be at most 0.5, and 2 rows or more of 300; got 0.004"),
+        ({"teacher": Column()}, r"`teacher.predict` must give one value per row, shape \(300,\); got \(300, 1\)"),
         ({"teacher": fine, "y": Y[:-1]}, r"must have shapes \(m, d\) and \(m,\), m >= 50; got \(300, 3\) and \(299,\)"),
         ({"teacher": fine, "X": X[:40], "y": Y[:40]}, r"m >= 50"),
         ({"teacher": fine, "X": np.where(X[0, 0] == X, np.nan, X)}, r"`X` must be finite; the one at \(0, 0\)"),
@@ -243,3 +251,18 @@ def test_a_network_is_the_same_in_all_units_and_keeps_its_limits():
     assert far.max() <= Y.max()
     assert (before[0] == X).all()
     assert (before[1] == Y).all()
+
+
+@pytest.mark.parametrize("level", [0.1, -1e60, 1e300])
+def test_a_network_of_a_constant_is_the_constant(level):
+    """Of any size: what rounding leaves of it beside its mean is none of float32's business."""
+    assert (SmallNetworkRegressor((3,), random_state=0).fit(X, np.full(300, level)).predict(X) == level).all()
+
+
+def test_a_network_takes_rows_of_its_columns_alone():
+    """NumPy would stretch one column to three."""
+    model = SmallNetworkRegressor((3,), random_state=0).fit(X, Y)
+    for rows in (X[:, :1], X[0, :1], X[0, 0], X.T):
+        with pytest.raises(ValueError, match=r"a row has 3 columns; got shape \("):
+            model(rows)
+    assert model(X[:0]).shape == (0,)

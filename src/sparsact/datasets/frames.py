@@ -67,7 +67,7 @@ def with_target(data: object, target: Any) -> tuple[pa.Table, tuple[str, ...]]:
     if hasattr(target, "columns"):
         added = open_frame(target).table
     else:
-        values = np.asarray(target)
+        values = target if np.ma.isMaskedArray(target) else np.asarray(target)
         added = open_frame(values[:, None] if values.ndim == 1 else values, "y").table
         added = added.rename_columns(["y"]) if values.ndim == 1 else added
     if len(added) != len(table):

@@ -276,7 +276,7 @@ def as_column(values: NDArray[Any], name: str) -> pa.Array:
     if values.dtype.kind not in "biufUSMm" or values.dtype == np.longdouble:
         raise ValueError(f"column {name!r} holds {values.dtype}, need float64 or smaller; convert it, or leave it out.")
     native = values.astype(values.dtype.newbyteorder("="), copy=False)
-    return plain_column(pa.array(np.ascontiguousarray(native)), name)
+    return plain_column(pa.array(np.asanyarray(native, order="C")), name)  # masked entries are missing
 
 
 def plain_column(array: pa.Array, name: str) -> pa.Array:

@@ -143,8 +143,8 @@ def distil(
     X, y = checked_reals(X, "`X`"), checked_reals(y, "`y`")
     if X.ndim != 2 or not X.shape[1] or y.shape != X.shape[:1] or len(y) < _FEWEST:
         raise ValueError(f"`X` and `y` must have shapes (m, d) and (m,), m >= {_FEWEST}; got {X.shape} and {y.shape}.")
-    if not checked_probability(held_out, "`held_out`") <= 0.5:
-        raise ValueError(f"`held_out` must be at most 0.5, so that rows are left to learn from; got {held_out}.")
+    if checked_probability(held_out, "`held_out`") > 0.5 or round(held_out * len(y)) < 2:
+        raise ValueError(f"`held_out` must be at most 0.5, and 2 rows or more of {len(y)}; got {held_out}.")
     checked_size(n_folds, "`n_folds`", minimum=2, maximum=20)
     if students is not None and not students:
         raise ValueError("`students` must hold an estimator or more; got none: pass some, or None for the default.")
@@ -170,11 +170,10 @@ def distil(
         own = (1 - share) * labels[rows] + share * y[rows]
         return np.concatenate([X[rows], drawn[0]]), np.concatenate([own, drawn[1]])
 
-    students = _students(X, seed) if students is None else students
-    search = _Search(students, max_microseconds, X[validation], y[validation])
+    search = _Search(students or _students(X, seed), max_microseconds, X[validation], y[validation])
     none = X[:0], y[:0]
     few = none if early is None or not n_drawn else _drawn(X[train], early, -(-n_drawn // _TRIED), rng)
-    for name in students:
+    for name in search.students:
         search.run(name, TRUTH_SHARES[0], 0, *learned(train, TRUTH_SHARES[0], none))
     for name, *_, error, _ in sorted(search.trials, key=lambda trial: trial.error):
         if len(few[0]) and error <= _CLOSE * search.best.error < inf:
@@ -183,8 +182,8 @@ def distil(
     for share in TRUTH_SHARES[1:]:
         search.run(name, share, used, *learned(train, share, few if used else none))
     share = search.best.truth_share
-    rows, targets = learned(known, share, _drawn(X[known], late, n_drawn, rng) if used else none)
-    model = clone(search.students[name]).fit(rows, targets)
+    model = clone(search.students[name])
+    model.fit(*learned(known, share, _drawn(X[known], late, n_drawn, rng) if used else none))
     if (answer := search.answer(model)) is None:
         raise ValueError(f"no student answers within max_microseconds={max_microseconds} a row here; raise the limit.")
     values, truth = checked_per_row(answer(X[test]), len(test), "a student"), y[test]
@@ -221,7 +220,7 @@ def _labels(
 ) -> tuple[Array, Teacher, Teacher]:
     """Labels (m,) of rows by fits without them; the fit to the first part, and the fit to the first two."""
     train, validation, test = parts
-    known, labels = np.concatenate([train, validation]), np.empty(len(y))
+    known = np.concatenate([train, validation])
     try:
         early, late = (clone(teacher) for _ in range(2))
     except TypeError as error:
@@ -231,9 +230,9 @@ def _labels(
         ) from error
     early.fit(X[train], y[train])
     late.fit(X[known], y[known])
-    labels[train] = cross_val_predict(clone(teacher), X[train], y[train], cv=folds)
-    labels[validation], labels[test] = early.predict(X[validation]), late.predict(X[test])
-    return checked_per_row(labels, len(y), "`teacher.predict`"), early, late
+    inside = cross_val_predict(clone(teacher), X[train], y[train], cv=folds)
+    found = np.concatenate([inside, early.predict(X[validation]), late.predict(X[test])])
+    return checked_per_row(found[np.concatenate(parts).argsort()], len(y), "`teacher.predict`"), early, late
 
 
 def _students(X: Array, seed: int) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
 
     .. math:: f(x) = \min(\max(W_L\, \sigma(\cdots \sigma(W_1 (x - c) + b_1) \cdots) + b_L,\ \ell),\ h),
 
-    where the limits are the least and the largest target. A call skips the checks of ``predict``.
+    where the limits are the least and the largest target. A call checks the number of columns alone.
     """
 
     def __init__(self, n_units: tuple[int, ...] = (64, 64), random_state: Any = None) -> None:
@@ -38,13 +38,14 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
         """Fit to rows X (m, d) and targets y (m,)."""
         rows, values = checked_rows(self, X, y, dtype=np.float64, y_numeric=True)
         same, level = np.ones(len(rows)), values.mean()
-        units, size = standard_units(rows, same), float(deviations(values[:, None], same)[0]) or 1.0
+        units, about = standard_units(rows, same), values - level
+        size = float(deviations(values[:, None], same)[0] or np.abs(about).max()) or 1.0
         options = {"solver": "lbfgs", "alpha": _PENALTY, "max_iter": _MOST_STEPS, "random_state": self.random_state}
         search = MLPRegressor(hidden_layer_sizes=self.n_units, **options)
         self.centre_, self.limits_ = rows.mean(axis=0), (float(values.min()), float(values.max()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            search.fit(((rows - self.centre_) * units).astype(np.float32), ((values - level) / size).astype(np.float32))
+            search.fit(((rows - self.centre_) * units).astype(np.float32), (about / size).astype(np.float32))
         weights, biases = ([each.astype(np.float64) for each in part] for part in (search.coefs_, search.intercepts_))
         weights[0] *= units[:, None]
         weights[-1] *= size
@@ -60,6 +61,8 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
     def __call__(self, X: ArrayLike) -> Any:
         """Value at a row (d,), or values (m,) at rows (m, d)."""
         X = np.asarray(X, dtype=np.float64)
+        if X.shape[-1:] != self.centre_.shape:
+            raise ValueError(f"a row has {len(self.centre_)} columns; got shape {X.shape}.")
         if X.ndim == 1:
             return float(self._values(X))
         return np.concatenate([self._values(X[i : i + _ROWS_AT_ONCE]) for i in range(0, max(len(X), 1), _ROWS_AT_ONCE)])

@@ -180,6 +180,14 @@ def test_an_automatic_base_is_the_one_of_less_error_on_rows_left_out(base, targe
     np.testing.assert_array_equal(found.predict(NEW), named.predict(NEW))
 
 
+def test_an_automatic_base_does_not_depend_on_origins_of_targets():
+    """A jump weighs as much beside a line when 1,000 is added to it, and a constant does not matter."""
+    targets = np.column_stack([np.sign(X[:, 0] - 0.3), X[:, 1], np.zeros(len(X))])
+    with patch.multiple(trees, MOST_ROUNDS=60):
+        found = [staged(base="auto", n_stages=1).fit(X, targets + origin).base_ for origin in (0, [1e3, 0, 7.1])]
+    assert found == ["trees", "trees"]
+
+
 @pytest.mark.parametrize("degree", [0, 1, 2])
 def test_rows_left_out_by_folds_are_those_of_tables_without_them(degree):
     rng = np.random.default_rng(degree)

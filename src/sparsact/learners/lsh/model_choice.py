@@ -19,7 +19,7 @@ from sparsact.learners.lsh.trees import learn_trees
 from sparsact.learners.lsh.tuning import LayoutSearch, LSHConfig, Rows, TunedLayout, is_surely_less
 from sparsact.learners.lsh.updates import row_keys
 from sparsact.statistics.centred import about_mean
-from sparsact.statistics.column_scales import SMALLEST, exponents_of, standard_units
+from sparsact.statistics.column_scales import SMALLEST, deviations, exponents_of, standard_units
 from sparsact.statistics.statistic import Batch
 
 MIN_ROWS_FOR_COLUMNS, MIN_COLUMNS = 500, 3  # fewer do not tell
@@ -107,8 +107,8 @@ def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.G
     rows = in_order(*without_outliers(*distinct(X, Y, weights)))
     if wish.base is not None:
         return _on_base(rows, wish, rng)[0]
-    both = (_on_base(rows, replace(wish, base=base), deepcopy(rng)) for base in ("linear", "trees"))
-    (plain, before), (trees, after) = both
+    bases = (replace(wish, base=base) for base in ("linear", "trees"))
+    (plain, before), (trees, after) = (_on_base(rows, each, deepcopy(rng)) for each in bases)
     return trees if is_surely_less(after(), before()) else plain
 
 
@@ -124,17 +124,15 @@ def _on_base(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> tuple[Mod
     level, trend, centre = _linear_part(seen, residual, weights, wish)
     residual = residual - level - (seen - centre) @ trend
     chosen = _chosen_stages((seen, residual, weights), wish, rng)
-    sample = slice(0, wish.rows_for_stages)
-    values = out_of_fold
+    sample, values = slice(0, wish.rows_for_stages), out_of_fold
     for each in chosen[:-1]:
         stage, left_out = _learned(each, (seen[sample], residual[sample], weights[sample]), wish.min_count)
         added = np.concatenate([left_out, stage.values(seen[wish.rows_for_stages :])])
         residual, values = residual - added, values + added
         stage = replace(stage, error=_in_deviations(residual[sample], Y[sample], weights[sample]))
         fixed = replace(fixed, stages=(*fixed.stages, stage))
-    last = chosen[-1]
+    last, shares = chosen[-1], np.zeros(X.shape[1])
     moved = last.layout.hashes.centre - centre
-    shares = np.zeros(X.shape[1])
     shares[slice(None) if columns is None else columns] = last.column_shares
     trials = tuple(replace(trial, stage=i) for i, each in enumerate(chosen, start=1) for trial in each.trials)
     layout = replace(last.layout, level=level + moved @ trend, trend=trend)
@@ -142,8 +140,8 @@ def _on_base(rows: Rows, wish: LSHConfig, rng: np.random.Generator) -> tuple[Mod
     learned = LearnedRows(row_keys(X, Y), values) if fixed.adds else None
 
     def losses() -> Array:
-        inside = seen[sample], residual[sample], weights[sample]
-        left = (inside[1] - _learned(last, inside, wish.min_count)[1]) / np.maximum(np.abs(Y).max(axis=0), SMALLEST)
+        inside, unit = (seen[sample], residual[sample], weights[sample]), deviations(Y, weights)
+        left = (inside[1] - _learned(last, inside, wish.min_count)[1]) / np.where(unit > 0, unit, np.inf)
         return np.asarray((left**2).mean(axis=1) * inside[2])
 
     return ModelChoice(replace(fixed, learned=learned), tuned, near_duplicates(X, weights)), losses
