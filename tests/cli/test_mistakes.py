@@ -44,7 +44,12 @@ def here(made, tmp_path, monkeypatch):
         ("predict t.csv m.sparsact", "the model comes first: sparsact predict m.sparsact t.csv"),
         ("predict t.csv m.sparsact --out p.csv", "the model comes first: sparsact predict m.sparsact t.csv"),
         ("predict t.csv t.csv", "t.csv is a table, and a model is needed"),
-        ("inspect t.csv", "t.csv is a table, and a model is needed"),
+        (
+            "inspect t.csv",
+            "a table, and a model is needed; make one with sparsact fit TABLE --target COLUMN --out t.sp",
+        ),
+        ("certify t.csv", "t.csv is a table, and a model is needed; make one with network.save('t.sparsact')"),
+        ("predict . t.csv", "is a folder; name a model in it"),
         ("predict m.sparsact t.csv --json --out p.csv", "--json prints, and --out writes a file; choose one"),
         ("predict m.sparsact", "Missing argument 'TABLE...'"),
         ("predict m.sparsact no.csv", "no.csv"),

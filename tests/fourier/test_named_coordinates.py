@@ -8,7 +8,7 @@ import pytest
 
 import sparsact as sa
 from sparsact.datasets.landscapes import Landscape
-from sparsact.fourier import Spectrum
+from sparsact.fourier import Spectrum, interactions
 
 NAMES = ["age", "sex", "dose", "site"]
 PLAIN = Spectrum.of({(): 0.5, (0, 2): -2.0, (3,): 1.0}, n=4)
@@ -35,6 +35,9 @@ def test_names_stay_with_the_function():
         assert found.feature_names == tuple(NAMES)
     assert NAMED.restrict({0: 1, 3: -1}).feature_names == ("sex", "dose")
     assert NAMED.under(0.3).restrict({1: 1}).feature_names == ("age", "dose", "site")
+    for found in (interactions(NAMED), interactions(NAMED, "SII"), interactions(NAMED).spectrum()):
+        assert found.feature_names == tuple(NAMES)
+    assert interactions(PLAIN).feature_names is interactions(PLAIN).spectrum().feature_names is None
     assert NAMED == PLAIN
     assert PLAIN.feature_names is None
 

@@ -55,7 +55,7 @@ def certify(
     from sparsact.lift import Lift
     from sparsact.stack import Stack
 
-    model = load_model(network, f"make one with network.save({network.name!r}) in Python.")
+    model = load_model(network, f"make one with network.save('{network.stem}.sparsact') in Python.")
     loaded = model if isinstance(model, Stack) else network_in(model)
     if loaded is None:
         kind = type(model).__name__

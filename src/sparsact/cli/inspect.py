@@ -79,7 +79,7 @@ def inspect_model(
 
     Example: sparsact inspect model.sparsact --top 10
     """
-    learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.name}")
+    learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.stem}.sparsact")
     network = network_in(learned)
     if network is not None and not hasattr(learned, "table_encoding_"):
         check_report(report)

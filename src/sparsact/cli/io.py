@@ -100,7 +100,7 @@ def load_model(path: Path, remedy: str) -> Any:
 
 def read_network(path: Path) -> SparselyActivatedNetwork:
     """The network of a file, or of the model in it."""
-    model = load_model(path, f"make one with network.save({path.with_suffix('.sparsact').name!r}) in Python.")
+    model = load_model(path, f"make one with network.save('{path.stem}.sparsact') in Python.")
     network = network_in(model)
     if network is None:
         raise ValueError(f"{path.name} holds a {type(model).__name__}; a SparselyActivatedNetwork is needed.")
@@ -119,7 +119,7 @@ def read_model(path: Path, tables: Iterable[Path] = ()) -> tuple[Any, Encoding]:
     """A model that was learned from a table, and the table's encoding; ``tables`` are the words after it."""
     from sparsact.datasets.readers import SUFFIXES, kind_of
 
-    remedy = f"make one with sparsact fit TABLE --target COLUMN --out {path.with_suffix('.sparsact').name}"
+    remedy = f"make one with sparsact fit TABLE --target COLUMN --out {path.stem}.sparsact"
     if last := next((one for one in tables if kind_of(one) not in SUFFIXES), None):
         remedy = f"the model comes first: sparsact predict {last.name} {path.name}"
     model = load_model(path, remedy)

@@ -108,7 +108,7 @@ class Interactions(SubsetValues):
                 "only Moebius coefficients of every order between opposite points determine a function; these are "
                 f"{self.index} of order {self.order} of {self.n}: call interactions(f, reference=...)."
             )
-        return Spectrum(self.storage.rebased(np.full(self.n, 0.5), self.reference.astype(np.float64) / -2))
+        return Spectrum(self.storage.rebased(np.full(self.n, 0.5), self.reference / -2), None, self.feature_names)
 
     def to_shapiq(self) -> Any:
         """The same as ``shapiq.InteractionValues``; wants the package shapiq.
@@ -220,9 +220,9 @@ def interactions(
         mean, deviation = moments(spectrum.frequencies, n)
         moebius = spectrum.storage.rebased(np.zeros(n), (at - mean) / deviation)
     baseline = absent if measure is None else None
-    if index == "Moebius":
-        return Interactions(moebius.truncated(largest), index, largest, at, baseline)
-    return Interactions(_index_sums(moebius, _weight(index, largest), largest), index, largest, at, baseline)
+    is_moebius = index == "Moebius"
+    sums = moebius.truncated(largest) if is_moebius else _index_sums(moebius, _weight(index, largest), largest)
+    return Interactions(sums, index, largest, at, baseline).named(spectrum.feature_names)
 
 
 def _weight(index: str, order: int) -> Weight:

@@ -112,8 +112,8 @@ def distil(
     Raises
     ------
     ValueError
-        If a teacher without ``out_of_fold`` cannot be cloned, if rows are too few, or if no student keeps
-        ``max_microseconds``.
+        If a teacher without ``out_of_fold`` cannot be cloned, if rows (or rows held out) are too few, if squares of
+        targets overflow or vanish, or if no student keeps ``max_microseconds``.
 
     Warns
     -----
@@ -143,6 +143,8 @@ def distil(
     X, y = checked_reals(X, "`X`"), checked_reals(y, "`y`")
     if X.ndim != 2 or not X.shape[1] or y.shape != X.shape[:1] or len(y) < _FEWEST:
         raise ValueError(f"`X` and `y` must have shapes (m, d) and (m,), m >= {_FEWEST}; got {X.shape} and {y.shape}.")
+    if not 1e-150 < (size := np.abs(y).max()) < 1e150 and size:
+        raise ValueError(f"`y` reaches a size of {size:.0e}, whose square is no float; write it in another unit.")
     if checked_probability(held_out, "`held_out`") > 0.5 or round(held_out * len(y)) < 2:
         raise ValueError(f"`held_out` must be at most 0.5, and 2 rows or more of {len(y)}; got {held_out}.")
     checked_size(n_folds, "`n_folds`", minimum=2, maximum=20)
@@ -156,15 +158,13 @@ def distil(
     test, known = np.split(order, [round(held_out * len(y))])
     validation, train = np.split(known, [round(_VALIDATION * len(known))])
     n_drawn = N_DRAWN if n_extra_rows is None else checked_size(n_extra_rows, "`n_extra_rows`", minimum=0)
-    early: Teacher | None = None
-    late = teacher
     if out_of_fold is None:
         folds = KFold(n_folds, shuffle=True, random_state=seed)
         labels, early, late = _labels(teacher, X, y, (train, validation, test), folds)
     elif n_extra_rows:
         raise ValueError("extra rows need a teacher that saw no row held out; with `out_of_fold` pass n_extra_rows=0.")
     else:
-        labels = checked_per_row(out_of_fold, len(y), "`out_of_fold`")
+        labels, early, late = checked_per_row(out_of_fold, len(y), "`out_of_fold`"), None, teacher
 
     def learned(rows: NDArray[np.intp], share: float, drawn: Rows) -> Rows:
         own = (1 - share) * labels[rows] + share * y[rows]
@@ -217,7 +217,7 @@ def distil(
 
 def _labels(
     teacher: Any, X: Array, y: Array, parts: tuple[NDArray[np.intp], ...], folds: KFold
-) -> tuple[Array, Teacher, Teacher]:
+) -> tuple[Array, Teacher | None, Teacher | None]:
     """Labels (m,) of rows by fits without them; the fit to the first part, and the fit to the first two."""
     train, validation, test = parts
     known = np.concatenate([train, validation])
