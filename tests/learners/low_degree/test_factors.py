@@ -25,7 +25,7 @@ def asked(gram, alpha=0.0):
 @pytest.mark.parametrize("size", [2, 3, 41])
 def test_a_condition_above_the_bound_is_not_doubted(size, least, alpha):
     """Rank is counted where LAPACK's own estimate of the condition calls for it, and only there."""
-    gram = gram_of(np.r_[least, np.linspace(1, 2, size - 1)], size)
+    gram = gram_of(np.r_[least, np.linspace(1.5, 2, size - 1)], size)
     shifted = gram + alpha * np.eye(size)
     condition = 1 / (np.linalg.norm(shifted, 1) * np.linalg.norm(np.linalg.inv(shifted), 1))
     factor, counted = asked(gram, alpha)
