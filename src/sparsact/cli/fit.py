@@ -46,7 +46,7 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
         drop_missing="Leave out rows that lack a value.",
         wild_type=option("ROW", "Sequence or row from which effects are counted, or most-frequent."),
         weights=option("COLUMN", "Precision of each row, such as a count."),
-        sigma=option("COLUMN", "In place of --weights: deviations."),
+        sigma=option("COLUMN", "In place of --weights: standard deviations."),
         variance=option("COLUMN", "In place of --weights: variances."),
         separator=SHARED["separator"],
         decimal=SHARED["decimal"],
@@ -127,7 +127,7 @@ def fit(
     standardised. Identifiers, copies, counts, errors, plates and splits are left out with a note, unless --columns
     names them in full. The table may be larger than memory.
 
-    Ctrl-C leaves a statistic file; the same command with it as --resume FILE goes on, to the same bits.
+    Ctrl-C writes a statistic file; the same command with --resume FILE goes on, and ends with the same bits.
 
     Example: sparsact fit screen.csv --target y --report y.html --out y.sparsact
     """
