@@ -12,6 +12,7 @@ RNG = np.random.default_rng(7)
 M = 170
 X = RNG.normal(size=(M, 3))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] * (X[:, 2] > 0) + 0.1 * RNG.normal(size=M)
+Y = np.rint(Y * trees.STEPS) / trees.STEPS  # as the forest sees them: sums decide among equal splits
 WEIGHTS = RNG.integers(1, 4, M).astype(float)
 FOLDS = np.arange(M) * 5 // M
 NEW = RNG.normal(size=(41, 3))
