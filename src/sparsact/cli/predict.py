@@ -44,10 +44,10 @@ def predict(
     """Predict the target for every row of a table, in the order of the rows.
 
     Columns are found by name and become bits or numbers exactly as they did in the table that was learned from. Each
-    row keeps its name and its sequence. A numeric target gets an interval: the posterior interval of a Gaussian process,
-    otherwise one from the errors on held-out rows. Column 'outside' says why a row is unlike the rows that were learned
-    from: two of its values never occurred together, or a number is beyond its range. A row with an unseen letter, or
-    without a value, has no prediction, and 'outside' says so.
+    row keeps its name and its sequence. A numeric target gets an interval: the posterior interval of a Gaussian
+    process, otherwise one from the errors on held-out rows. Column 'outside' says why a row is unlike the rows that
+    were learned from: two of its values never occurred together, or a number is beyond its range. A row with an
+    unseen letter, or without a value, has no prediction, and 'outside' says so.
 
     CSV holds names of classes as they were learned: import them into a spreadsheet as text, where "=" begins a formula.
 
