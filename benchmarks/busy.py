@@ -63,8 +63,8 @@ def seconds(fit: str, variables: dict[str, str]) -> list[float]:
     """Seconds of the first fit and of the second in an interpreter of their own."""
     others = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
     command = [sys.executable, "-c", ROWS.replace("{fit}", fit)]
-    told = subprocess.run(command, env=others | variables, capture_output=True, check=True).stdout
-    return [float(word) for word in told.split()]
+    printed = subprocess.run(command, env=others | variables, capture_output=True, check=True).stdout
+    return [float(word) for word in printed.split()]
 
 
 @program(repeats=5, one_thread=False)

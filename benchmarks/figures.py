@@ -18,7 +18,7 @@ class CallSeconds(list[float]):
         super().__init__(seconds[-repeats:])
 
     def scaled(self, factor: float) -> CallSeconds:
-        """The same in another unit, of which a second has ``factor``."""
+        """The same in another unit; a second has ``factor`` of it."""
         return CallSeconds([factor * each for each in (self.first, *self)], len(self))
 
 

@@ -209,8 +209,8 @@ def figures_of(part: str, repeats: int, quick: bool) -> list[Figure]:
     """The figures of one part."""
     if part == "overhead":
         d, s, blocks = QUICK[0] if quick else SIZES[1]
-        told = f"{blocks} x {d}-{s} float32"
-        return overhead(repeats) + first_and_later(told, "sparsify", 3, sparsifying, d, s, blocks)
+        work = f"{blocks} x {d}-{s} float32"
+        return overhead(repeats) + first_and_later(work, "sparsify", 3, sparsifying, d, s, blocks)
     if part == "rows":
         return several_rows(*(QUICK[0] if quick else SIZES[2]), repeats)
     if part == "compiled":

@@ -56,7 +56,7 @@ def test_constants_are_final():
 # Most lines of each folder, and the share of imports in the library's code. Lower them when you make a folder smaller;
 # a change that makes one larger names in a decision record what it replaced and the row in results/ that pays for it.
 BUDGETS = {
-    "src/sparsact": 76_753,
+    "src/sparsact": 76_770,
     "papers/src": 17_392,
     "benchmarks": 9_053,
 }

@@ -276,8 +276,8 @@ class Block {
 void character_sums(CodedValues rows, SmallSubsets subsets, std::size_t width, std::int64_t* sums,
                     int n_threads) {
     const std::size_t n = subsets.n, blocks = (n + width - 1) / width;
-    // A block fills the sums of its columns with those above. The first also fills those of less than `size`
-    // columns above alone; so do others, with the same numbers.
+    // A block fills the sums of its columns with columns above. The first also fills the sums of fewer than
+    // `size` columns above alone; so do others, with the same numbers.
     for (std::size_t k = 0; k < blocks; ++k) {
         const std::size_t first = k * n / blocks, end = (k + 1) * n / blocks;
         Block(rows, subsets, first, end - first).fill(sums, n_threads);

@@ -62,7 +62,6 @@ def without_types(params: list[Any]) -> list[Any]:
 app = typer.Typer(
     name="sparsact",
     cls=PlainGroup,
-    help="Find which combinations of yes/no features drive a measured value, each effect with its interval.",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",

@@ -93,7 +93,8 @@ class DataflowTracer(TorchDispatchMode):
         self.readers: list[Expression] = []
         self.module_values: dict[tuple[str, Expression], None] = {}
         self.unseen: list[str] = []
-        self._paused, self._parameters = False, parameters
+        self._parameters = parameters
+        self._paused = False
         self._halves: dict[tuple[Leaf, int], Leaf] = {}
         for tensor in tensors_in(batch):
             self._provenance[tensor] = UNTRACEABLE
@@ -150,7 +151,8 @@ class DataflowTracer(TorchDispatchMode):
         made = self._provenance_of_result(func, args, kwargs) if func.overloadpacket not in SHAPE_ALONE else None
         literal = made is None and self._is_literal(func, args, kwargs)
         result = func(*args, **kwargs)
-        outputs, written = tensors_in(result), [other for tensor in overwritten for other in self._aliases(tensor)]
+        outputs = tensors_in(result)
+        written = [other for tensor in overwritten for other in self._aliases(tensor)]
         for other in written:
             del self._literals[other]
         for tensor in outputs if literal else ():
@@ -223,7 +225,8 @@ class DataflowTracer(TorchDispatchMode):
             return UNTRACEABLE
         origins = {source: origin for one in known for source, origin in one.origins.items()}
         given = bound(func, args, kwargs)
-        row, lacks_axis = along_units(func, given), {one.lacks_axis for one in known}
+        row = along_units(func, given)
+        lacks_axis = {one.lacks_axis for one in known}
         if row is None and first and packet in SAME_NUMBERS:
             return UNTRACEABLE if packet is torch.ops.aten.slice and _ends(given) else replace(first, lacks_axis=False)
         if row is None and first and packet is torch.ops.aten._to_copy:

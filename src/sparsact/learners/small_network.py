@@ -28,14 +28,27 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
 
     .. math:: f(x) = \min(\max(W_L\, \sigma(\cdots \sigma(W_1 (x - c) + b_1) \cdots) + b_L,\ \ell),\ h),
 
-    where the limits are the least and the largest target. A call checks the number of columns alone.
+    where the limits are the least and the largest target. A call checks the number of columns alone. A row costs a
+    multiplication for each weight.
+
+    Parameters
+    ----------
+    n_units : tuple of int, default=(64, 64)
+        Units of each layer.
+    random_state : int, RandomState or None, default=None
+        Of the weights at the start.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Steps of L-BFGS; the search did not settle if they are 300, the most that are taken.
     """
 
     def __init__(self, n_units: tuple[int, ...] = (64, 64), random_state: Any = None) -> None:
         self.n_units, self.random_state = n_units, random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit to rows X (m, d) and targets y (m,)."""
+        """Fit to rows X (m, d) and targets y (m,); a ValueError for what is not finite."""
         rows, values = checked_rows(self, X, y, dtype=np.float64, y_numeric=True)
         same, level = np.ones(len(rows)), values.mean()
         units, about = standard_units(rows, same), values - level
@@ -46,6 +59,7 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             search.fit(((rows - self.centre_) * units).astype(np.float32), (about / size).astype(np.float32))
+        self.n_iter_ = int(search.n_iter_)
         weights, biases = ([each.astype(np.float64) for each in part] for part in (search.coefs_, search.intercepts_))
         weights[0] *= units[:, None]
         weights[-1] *= size

@@ -233,7 +233,7 @@ class Display:
 
     @property
     def figure(self) -> Figure:
-        """The figure, drawn anew."""
+        """A new drawing of the figure."""
         return self.plot(self.frame)
 
     @cached_property

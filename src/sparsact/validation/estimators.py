@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names, validate_data
 
+_OF_A_FIT: Final = {"reset", "multi_output", "y_numeric", "dtype", "accept_sparse", "ensure_all_finite"}
+
 
 def checked_rows(learner: object, X: object, y: Any = "no_validation", **checks: Any) -> Any:
     """X, or X and y, as :func:`sklearn.utils.validation.validate_data` returns them.
@@ -25,7 +27,7 @@ def checked_rows(learner: object, X: object, y: Any = "no_validation", **checks:
         that float64 would round; says where the first NaN or infinity stands.
     """
     if _nothing_to_find(X, y, checks):
-        learner.n_features_in_ = X.shape[1]  # type: ignore[attr-defined] # an estimator
+        vars(learner)["n_features_in_"] = X.shape[1]
         vars(learner).pop("feature_names_in_", None)
         return X, y
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
@@ -83,7 +85,6 @@ def checked_sample_weight(
     return found
 
 
-_OF_A_FIT: Final = {"reset", "multi_output", "y_numeric", "dtype", "accept_sparse", "ensure_all_finite"}
 _MOST_ROWS, _LEAST_SHARE = 1e12, 1e-100
 _WHOLE: Final = 2**53  # up to which float64 holds every integer
 _WORD: Final = 8  # bytes of the integers that reach beyond

@@ -35,7 +35,7 @@ def fitted(m=1000, **options):
 
 @pytest.mark.parametrize("options", [{}, {"n_stages": 2, "degree": 2}], ids=["one stage", "two stages"])
 def test_the_error_after_ten_windows_is_that_of_a_fit_to_the_last_one(options):
-    """Every row of the first window has left; what is left is summed anew in the same layout."""
+    """Every row of the first window has left; what is left is summed again in the same layout."""
     model = fitted(WINDOW, **options)
     for start in range(WINDOW, 11 * WINDOW, WINDOW):
         model.partial_fit(X[start : start + WINDOW], Y[start : start + WINDOW])

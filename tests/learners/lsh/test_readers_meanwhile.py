@@ -63,7 +63,7 @@ READERS = {
 @pytest.mark.parametrize("options", [{}, {"n_stages": 2, "degree": 2}], ids=["one stage", "two stages"])
 @pytest.mark.parametrize("reader", READERS)
 def test_every_answer_is_that_of_a_state_and_states_come_in_order(options, reader):
-    """States are those of a model that nobody reads meanwhile; a reader never sees an earlier one again."""
+    """States come from a model that nobody reads meanwhile; a reader never sees an earlier one again."""
     model, ask = fitted(**options), READERS[reader]
     alone, steps = deepcopy(model), updates(model)
     due = [ask(alone).tobytes()]
