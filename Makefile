@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-tables test-torch test-theory test-grids test-papers test-slow digests coverage test-cpus sanitize fuzz style lint format audit lock bench reproduce docs docs-check dist clean
+.PHONY: help demo test test-tables test-torch test-theory test-grids test-papers test-slow digests coverage test-cpus sanitize fuzz lint types format audit lock bench reproduce docs docs-check dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
@@ -14,7 +14,7 @@ help:
 	@echo "make coverage   the suite again, with the share of branches it runs"
 	@echo "make test-cpus  the numerical tests as other processors run them: BLAS core types, instruction sets"
 	@echo "make sanitize   the kernels' tests and hostile files under AddressSanitizer and UBSan; make fuzz looks for more"
-	@echo "make lint       make style, and mypy, which reads the types of torch; make style is ruff and clang-format alone"
+	@echo "make lint       ruff and clang-format; make types is mypy, which reads the types of torch and so installs it"
 	@echo "make format     mends what ruff and clang-format can"
 	@echo "make audit      known vulnerabilities and licences of what is installed; make lock renews ci.lock"
 	@echo "make bench      every benchmark, both sides in one run (three quarters of an hour)"
@@ -122,20 +122,20 @@ fuzz: .venv/fuzz
 	    -rss_limit_mb=4096 -artifact_prefix=build/fuzz-
 
 # These two programs alone are installed in seconds. Types are checked against those of torch, scipy and others: without
-# them every subclass of nn.Module is one of Any, which strict mypy refuses, so that `make lint` installs all.
-.venv/style: .venv/bin/python $(SOURCES)
+# them every subclass of nn.Module is one of Any, which strict mypy refuses, so that `make types` installs all.
+.venv/lint: .venv/bin/python $(SOURCES)
 	$(PIP) clang-format ruff
 	@touch $@
 
-style: .venv/style
+lint: .venv/lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run --Werror src/native/*.cpp src/native/*.hpp
 
-lint: style .venv/dev
+types: .venv/dev
 	$(BIN)/mypy
 
-format: .venv/style
+format: .venv/lint
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i src/native/*.cpp src/native/*.hpp

@@ -32,6 +32,7 @@ from kept_figures import (
 from memory_table import memory_table
 from mixture_table import mixture_families
 from paper_figures import exact_degrees, rademacher
+from public_names import add_lists
 from routed_table import routed_table, routed_times
 from router_tables import fault_table, router_table
 from scaling_tables import scaling_tables
@@ -87,6 +88,7 @@ rst_epilog = substitutions()
 rst_prolog = ".. role:: given\n"  # a number that a setting, a rule or a theorem gives, and nobody measured
 
 autosummary_generate = True
+add_lists()
 autodoc_typehints = "none"  # numpy-style docstrings tell types and shapes
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib import import_module
 from inspect import getdoc, isclass, isfunction, signature
 from pathlib import Path
@@ -12,13 +13,16 @@ from grids import grid
 
 import sparsact
 
-PAGES = (Path(__file__).parents[1] / "docs").glob("api_*.rst")
+DOCS = Path(__file__).parents[1] / "docs"
+sys.path.append(str(DOCS))
+public_names = import_module("public_names")
+PAGES = sorted(DOCS.glob("api_*.rst"))
 SECTION = re.compile(r"^\.\. currentmodule:: (\S+)$(.*?)(?=^\.\. currentmodule|\Z)", re.MULTILINE | re.DOTALL)
 LISTED = {
     module: re.findall(r"^   (\w+)$", body, re.MULTILINE)
-    for page in sorted(PAGES)
+    for page in PAGES
     for module, body in SECTION.findall(page.read_text(encoding="utf-8"))
-}
+} | {package: public_names.listed(package) for package in public_names.PACKAGES}
 ELSEWHERE = {  # public to the package alone: tables that its own code reads, and kernels that layers and learners call
     "sparsact.routing": {"EMPTY", "ROUTERS"},
     "sparsact.bounds": {"BOUNDS"},
@@ -36,6 +40,16 @@ FUNCTIONS = [thing for thing in EVERYTHING if isfunction(thing)]
 def test_every_public_package_has_a_section():
     packages = {name for name in sparsact.__all__ if isinstance(getattr(sparsact, name), ModuleType)}
     assert {f"sparsact.{name}" for name in packages} - {"sparsact.certificate"} <= set(LISTED)
+
+
+def test_every_section_has_its_names_once():
+    """On the page, or from ``__all__`` of the package."""
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    shown = re.findall(r"^\.\. automodule:: (\S+)", text, re.MULTILINE)
+    assert len(set(shown)) == len(shown)
+    on_pages = [module for module, _ in SECTION.findall(text)]
+    assert set(shown) - set(on_pages) == set(public_names.PACKAGES)
+    assert not set(on_pages) & set(public_names.PACKAGES)
 
 
 @grid(module=LISTED)

@@ -1,12 +1,13 @@
 """What a build gives: the native kernels, or the reference alone where there is no compiler."""
 
+import re
 import subprocess
 import sys
 import tarfile
-import venv
 import zipfile
 from os import environ
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -26,8 +27,21 @@ def test_the_package_builds_with_and_without_a_compiler(tmp_path, compiler):
     assert "sparsact/kernels/packed_bits.py" in names
 
 
-def check(*words, cwd=ROOT):
-    subprocess.run([str(word) for word in words], cwd=cwd, check=True, capture_output=True, text=True)
+def check(*words, **options):
+    """What a command prints."""
+    words = [str(word) for word in words]
+    return subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True, **options).stdout
+
+
+@pytest.mark.skipif(which("make") is None, reason="make is not installed")
+def test_make_lint_installs_two_programs_and_nothing_else():
+    """Without torch and the library, whose types mypy reads: that is `make types`."""
+    installed = {
+        target: [line for line in check("make", "-n", "-B", target).splitlines() if " pip install" in line]
+        for target in ("lint", "types")
+    }
+    assert [line.split()[-2:] for line in installed["lint"]] == [["clang-format", "ruff"]]
+    assert any(".[dev]" in line for line in installed["types"])
 
 
 @pytest.mark.slow
@@ -48,10 +62,9 @@ def test_sdist_and_wheel_hold_what_they_should_and_the_wheel_works_in_an_empty_e
     assert not [name for name in names if name.endswith((".cpp", ".hpp", ".a", ".txt")) and "dist-info" not in name]
     expected = "cp311-cp311" if sys.version_info < (3, 12) else "cp312-abi3"
     assert expected in wheel.name
-    venv.create(tmp_path / "empty", with_pip=True)
-    python = tmp_path / "empty" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    check(python, "-m", "pip", "install", "--constraint", ROOT / "constraints.txt", wheel)
-    check(python, ROOT / "tests" / "smoke.py", cwd=tmp_path)
+    here = Path(sys.executable).parent  # where `python` of the script is
+    told = check("bash", ROOT / ".ci" / "wheel", wheel, env=environ | {"PATH": f"{here}:{environ['PATH']}"})
+    assert re.findall(r"^(library|with the command and reports|demo): \d+ s", told, re.MULTILINE)[2:] == ["demo"]
 
 
 @pytest.mark.slow

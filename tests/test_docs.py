@@ -112,7 +112,7 @@ def test_what_a_contributor_is_told_to_run_is_there():
     told = re.findall(r"(?:^|`)(?:make|\.venv/bin/make) ([a-z][a-z -]*)", CONTRIBUTING, re.MULTILINE)
     wanted = {target for words in told for target in words.split("  ")[0].split()}
     targets = re.findall(r"^([a-z -]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    assert {"test", "style", "docs"} <= wanted <= {target for line in targets for target in line.split()}
+    assert {"test", "lint", "types", "docs"} <= wanted <= {target for line in targets for target in line.split()}
     scripts = re.findall(r"(?<!\w)\.ci/\w+", CONTRIBUTING)
     assert ".ci/run" in scripts
     assert [name for name in scripts if not (ROOT / name).is_file()] == []

@@ -123,9 +123,9 @@ def main(action: str, words: list[str]) -> int:
         others = {}
     different = 0
     for name in [*(name for name in kept if name not in others), *(name for name in found if name not in kept)]:
-        if name not in found or name not in kept:
-            different, where = different + 1, "is new" if name in found else "is gone"
-            print(f"{name:<44} {where}")
+        if name not in found or name not in kept:  # what is new changes no answer
+            different += name not in found
+            print(f"{name:<44} {'is new: `renew` keeps it' if name in found else 'is gone'}")
             continue
         size, where = error(kept[name], found[name])
         if size > tolerance(name):

@@ -137,7 +137,8 @@ def bounds() -> Iterator[tuple[str, Any]]:
         "gamma": 0.25, "q_modulus": 8, "noise_sensitivity": 0.01, "average_sensitivity": 2.0, "second_moment": 1.5,
         "complexity": lambda m: m**-0.5,
     }  # fmt: skip
-    yield "all", {f"{e.statement}: {e.name}": e.function(**{name: at[name] for name in e.parameters}) for e in b.BOUNDS}
+    for entry in b.BOUNDS:
+        yield f"{entry.statement}, {entry.name}", entry.function(**{name: at[name] for name in entry.parameters})
     X, y = 1 - 2 * rows()[0], rows()[2][:, 0]
     yield "degree enough", vars(b.degree_for(network(), 0.2))
     yield "unexplained variance", vars(b.unexplained_variance(X, y, rng=np.random.default_rng(0)))

@@ -73,8 +73,8 @@ def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m
 def rademacher_sparse_free_of_dimension(s: int, k: int, W: float, B: float, R: float, m: int) -> float:
     r"""Conjecture 20 up to logarithms of m, for every k: at most :math:`(WR + B) \sqrt{sk/m}\, \Lambda`.
 
-    .. math:: \Lambda = \min_T \Big( \sum_{t=1}^T 3^{1-t} \sqrt{2 \ln(2 N_t N_{t-1})} + 3^{-T} \sqrt{km/s} \Big)
-              \le 1 + 18.1 \sqrt{\ln 2m}\, \big(1 + \tfrac12 \log_3 \max(1, km/s)\big)
+    .. math:: \Lambda = \min_T &\Big(\sum_{t=1}^T 3^{1-t} \sqrt{2 \ln(2 N_t N_{t-1})} + 3^{-T} \sqrt{km/s}\Big) \\
+              &\le 1 + 18.1 \sqrt{\ln 2m}\, \big(1 + \tfrac12 \log_3 \max(1, km/s)\big)
 
     *Sharper, proved* ("Rademacher complexity of sparsely activated networks" in the documentation), with
     :math:`N_0 = 1` and :math:`\ln N_t = \min_\tau (8 \tau^2\, 9^t - m \ln \operatorname{erf}(\tau / \sqrt 2))`: this
