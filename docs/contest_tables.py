@@ -27,7 +27,7 @@ class Contest:
         """Write the page that is nothing but this table."""
         rows = kept()
         table = [[self.first, *self.columns], *(self._line(rows, work) for work in self._found(rows))]
-        page = [".. list-table::", "   :header-rows: 1", ""]
+        page = [".. list-table::", "   :header-rows: 1", "   :class: compact", ""]
         for first, *rest in table:
             page += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
         path.parent.mkdir(exist_ok=True)

@@ -100,6 +100,19 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "large fit": ("robot arm: 2,000,000 x 6", "fit, two threads", "{:.0f} s"),
     "two columns query": ("terrain, 2-d", "LSHRegressor: one query", "{:.1f} microseconds"),
     "two columns row": ("terrain, 2-d", "LSHRegressor: a row of a batch", "{:.2f} microseconds"),
+    **{
+        f"{name} us{suffix}": (work, f"{side}: {quantity}", "{:.1f}")
+        for name, work, side in (
+            ("terrain", "terrain, 2-d", "LSHRegressor"),
+            ("kin40k", "kin40k", "LSHRegressor"),
+            ("network", "kin40k", "MLP"),
+            ("interpolation", "kin40k", "RBFInterpolator"),
+        )
+        for suffix, quantity in (
+            *(("", "one query"), (" 99", "one query, 99th percentile")),
+            (" row", "a row of a batch"),
+        )
+    },
     "kin40k query": ("kin40k", "LSHRegressor: one query", "{:.1f} microseconds"),
     "kin40k row": ("kin40k", "LSHRegressor: a row of a batch", "{:.2f} microseconds"),
     **{
