@@ -24,7 +24,7 @@ def sparsify_gains(path: Path) -> None:
             inputs, units, dtype, share = found.groups()
             gains[f"{int(inputs):,}, {int(units):,}, {dtype}"][int(share)] = row["value"]
     lines = [[size, *(f"{found[share]:.1f}" for share in SHARES)] for size, found in gains.items()]
-    _write(path, [["inputs, units", *(f"{share} %" for share in SHARES)], *lines])
+    _write(path, [["inputs, units", *(f"{share}\N{NO-BREAK SPACE}%" for share in SHARES)], *lines])
 
 
 def int8_gains(path: Path) -> None:
