@@ -24,17 +24,7 @@ def command_pages(path: Path) -> None:
 def _section(name: str, command: Any) -> str:
     title = f"sparsact {name}"
     text, _, example = (part.strip() for part in cleandoc(command.help).partition("Example: "))
-    lines = [
-        title,
-        "-" * len(title),
-        "",
-        _literal(text.strip()),
-        "",
-        ".. code-block:: sh",
-        "",
-        f"   {example.strip()}",
-        "",
-    ]
+    lines = [title, "-" * len(title), "", _literal(text), "", ".. code-block:: sh", "", f"   {example}", ""]
     panels: dict[str | None, list[Any]] = {}
     for parameter in command.params:
         panels.setdefault(getattr(parameter, "rich_help_panel", None), []).append(parameter)
