@@ -65,7 +65,8 @@ def theory_map(folder: Path) -> None:
     """Write the list of each paper into ``folder``, to be included by ``theory.rst``."""
     folder.mkdir(exist_ok=True)
     for paper in PAPERS:
-        lines = [line for statement in statements(paper) for line in _entry(statement)]
+        lines = [".. rst-class:: statements", ""]
+        lines += [line for statement in statements(paper) for line in _entry(statement)]
         (folder / f"theory_map_{paper}.inc").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
