@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any
@@ -22,16 +23,27 @@ def command_pages(path: Path) -> None:
 
 def _section(name: str, command: Any) -> str:
     title = f"sparsact {name}"
-    text, _, example = cleandoc(command.help).partition("Example: ")
-    lines = [title, "-" * len(title), "", text.strip(), "", ".. code-block:: sh", "", f"   {example.strip()}", ""]
-    lines += [".. list-table::", "   :widths: 35 65", ""]
+    text, _, example = (part.strip() for part in cleandoc(command.help).partition("Example: "))
+    lines = [title, "-" * len(title), "", _literal(text), "", ".. code-block:: sh", "", f"   {example}", ""]
+    panels: dict[str | None, list[Any]] = {}
     for parameter in command.params:
-        lines += [f"   * - ``{_spelling(parameter)}``", f"     - {_meaning(parameter)}"]
+        panels.setdefault(getattr(parameter, "rich_help_panel", None), []).append(parameter)
+    for panel, parameters in panels.items():
+        lines += [f".. rubric:: {panel}", ""] if panel else []
+        for parameter in parameters:
+            lines += [f"``{_spelling(parameter)}``", f"  {_meaning(parameter)}", ""]
     if name == "fit":
-        lines += ["", ".. list-table::", "   :widths: 15 50 35", "   :header-rows: 1", ""]
-        for model, (what, when) in {"model": ("what it is", "auto compares it for"), **MODELS}.items():
-            lines += [f"   * - {model}", f"     - {what}", f"     - {when}"]
+        lines += [".. rubric:: Models", ""]
+        for model, (what, when) in MODELS.items():
+            lines += [f"``--model {model}``", f"  {what[0].upper()}{what[1:]}.{_compared(when)}", ""]
     return "\n".join([*lines, ""])
+
+
+def _compared(when: str) -> str:
+    """When ``--model auto`` compares a model, as a sentence."""
+    if not when:
+        return ""
+    return f" ``auto`` compares it {'on all tables' if when == 'always' else f'for {when}'}."
 
 
 def _spelling(parameter: Any) -> str:
@@ -44,5 +56,10 @@ def _spelling(parameter: Any) -> str:
 
 
 def _meaning(parameter: Any) -> str:
-    told = (parameter.help or "").replace("*", r"\*")
+    told = _literal((parameter.help or "").replace("*", r"\*"))
     return f"{told} Required." if parameter.required and parameter.param_type_name == "option" else told
+
+
+def _literal(text: str) -> str:
+    """The text with names of options as literals, which no line breaks."""
+    return re.sub(r"(?<![\w`-])--[a-z][a-z-]*", r"``\g<0>``", text)

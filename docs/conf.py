@@ -20,6 +20,7 @@ from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
 from contest_tables import CONTESTS
+from gain_tables import int8_gains, public_families, sparsify_gains
 from kept_figures import (
     grouped_contest,
     held_out_contest,
@@ -140,16 +141,19 @@ TABLES = {
     "fault_table": partial(fault_table, "mixture_faults"),
     "grouped_contest": grouped_contest,
     "held_out_contest": held_out_contest,
+    "int8_gains": int8_gains,
     "measured": measured,
     "memory_table": memory_table,
     "missed_bars": missed_bars,
     "mixture_families": mixture_families,
+    "public_families": public_families,
     "regression_contest": regression_contest,
     "refuted_table": refuted_table,
     "routed_table": routed_table,
     "routed_times": routed_times,
     "router_table": router_table,
     "scaling_tables": scaling_tables,
+    "sparsify_gains": sparsify_gains,
     "tied_rows": tied_rows,
     "verdict_table": verdict_table,
     **{name: contest.write for name, contest in CONTESTS.items()},

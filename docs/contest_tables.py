@@ -27,7 +27,7 @@ class Contest:
         """Write the page that is nothing but this table."""
         rows = kept()
         table = [[self.first, *self.columns], *(self._line(rows, work) for work in self._found(rows))]
-        page = [".. list-table::", "   :header-rows: 1", ""]
+        page = [".. list-table::", "   :header-rows: 1", "   :class: compact", ""]
         for first, *rest in table:
             page += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
         path.parent.mkdir(exist_ok=True)
@@ -48,7 +48,6 @@ class Contest:
         return [work.removeprefix(self.prefix), *cells]
 
 
-MODELS = "models: "
 H100 = "NVIDIA H100 80GB HBM3 d=4096 s=16384 torch.bfloat16 "
 SHARE, PERCENT, SECONDS = "{:.3f}", "{percent:.1f} %", "{:.2g} s"
 WITHOUT = ("process without floor", "polynomial without floor", "boosted trees")
@@ -187,19 +186,5 @@ CONTESTS = {
         },
         "units active, rows",
         H100,
-    ),
-    "public_models": Contest(
-        "models",
-        (MODELS,),
-        {
-            "blocks": ("with exact zeros", "{:.0f}"),
-            "layers": ("layers with mostly zero inputs", "{:.0f}"),
-            "missed": ("mostly zero layers that measure misses at 3%", "{:.0f}"),
-            "on": ("density by measure at 3%", "{percent:.1f} %"),
-            "denser": ("density by measure at 10%", "{percent:.1f} %"),
-            "at most": ("a block at most at 3%", "{:.1f} x"),
-        },
-        "family: origin of its zeros",
-        MODELS,
     ),
 }

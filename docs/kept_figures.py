@@ -13,6 +13,7 @@ from benchmarks.table.kept import kept
 from benchmarks.table.routed import OVER, grouped, held_out, regression, ties
 
 FIT, TRAINED = "n=20 d=3 m=100,000", "4 layers of 512, 4096 units, 3.2% active"
+GEMMA, OPT_ROWS = "Gemma 3n, 187M, a head of 8,000 words", "OPT shape, 12 x 768-3072, 5% active, threads: 2, 8 rows"
 PARITY = "parity of 4 among 12, m = 1,000"
 BRIGHTNESS = "brightness of eqFP611, five folds"
 SOILING, LOADING = (
@@ -56,6 +57,9 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "mixtral 64": (f"{MIXTRAL}, 64 tokens, AVX512, 1 thread", MIXTRAL_STEP, "{:.2f}"),
     "mixtral 4096": (f"{MIXTRAL}, 4,096 tokens, AVX512, 1 thread", MIXTRAL_STEP, "{:.2f}"),
     "screen speed": ("2048x8192 bfloat16 Gaussian", "block, times as fast", "{:.1f}"),
+    "gemma speed": (GEMMA, "float32, times as fast", "{:.2f}"),
+    "gemma int8 speed": (GEMMA, "int8, times as fast", "{:.2f}"),
+    "int8 eight rows": (OPT_ROWS, "sparse int8, times as fast as the fastest dense side, own dense int4", "{:.2f}"),
     "whole speed": (TRAINED, "auto, times as fast", "{:.2f}"),
     "whole times": (TRAINED, "auto, times as fast", "{:.2f} times"),
     "process percent": (BRIGHTNESS, "all sizes, Gaussian process: R²", "{percent:.0f} %"),
@@ -96,6 +100,19 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "large fit": ("robot arm: 2,000,000 x 6", "fit, two threads", "{:.0f} s"),
     "two columns query": ("terrain, 2-d", "LSHRegressor: one query", "{:.1f} microseconds"),
     "two columns row": ("terrain, 2-d", "LSHRegressor: a row of a batch", "{:.2f} microseconds"),
+    **{
+        f"{name} us{suffix}": (work, f"{side}: {quantity}", "{:.1f}")
+        for name, work, side in (
+            ("terrain", "terrain, 2-d", "LSHRegressor"),
+            ("kin40k", "kin40k", "LSHRegressor"),
+            ("network", "kin40k", "MLP"),
+            ("interpolation", "kin40k", "RBFInterpolator"),
+        )
+        for suffix, quantity in (
+            *(("", "one query"), (" 99", "one query, 99th percentile")),
+            (" row", "a row of a batch"),
+        )
+    },
     "kin40k query": ("kin40k", "LSHRegressor: one query", "{:.1f} microseconds"),
     "kin40k row": ("kin40k", "LSHRegressor: a row of a batch", "{:.2f} microseconds"),
     **{

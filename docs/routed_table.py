@@ -46,7 +46,13 @@ def routed_times(path: Path) -> None:
 
 def write_list(path: Path, cells: list[tuple[str, ...]]) -> None:
     """Write a page that is nothing but a table, whose first line is its head."""
-    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(['20'] * len(cells[0]))}", ""]
+    lines = [
+        ".. list-table::",
+        "   :header-rows: 1",
+        "   :class: compact",
+        f"   :widths: {' '.join(['20'] * len(cells[0]))}",
+        "",
+    ]
     for first, *rest in cells:
         lines += [f"   * - {plain(first)}", *(f"     - {cell}" for cell in rest)]
     path.parent.mkdir(exist_ok=True)

@@ -162,7 +162,7 @@ def origin(row: Row) -> str:
 
 def table(head: tuple[str, ...], body: list[tuple[Any, ...]]) -> list[str]:
     """A list-table."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
+    lines = [".. list-table::", "   :header-rows: 1", "   :class: compact", ""]
     for first, *rest in (head, *body):
         lines += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
     return lines

@@ -1,8 +1,9 @@
-"""The statements of both papers with their names, tests and experiments: read from data, written as the tables."""
+"""The statements of both papers with their names, tests and experiments: from data to definition lists."""
 
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -61,37 +62,26 @@ def named(name: str) -> Any:
 
 
 def theory_map(folder: Path) -> None:
-    """Write the table of each paper into ``folder``, to be included by ``theory.rst``."""
+    """Write the list of each paper into ``folder``, to be included by ``theory.rst``."""
     folder.mkdir(exist_ok=True)
     for paper in PAPERS:
-        lines = [
-            ".. list-table::",
-            "   :header-rows: 1",
-            "   :widths: 50 50",
-            "   :class: theory-map",
-            "",
-        ]
-        lines += ["   * - in the paper", "     - here"]
-        for statement in statements(paper):
-            lines += ["   * " + line if first else "     " + line for first, line in _row(statement)]
+        lines = [".. rst-class:: statements", ""]
+        lines += [line for statement in statements(paper) for line in _entry(statement)]
         (folder / f"theory_map_{paper}.inc").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def _row(one: Statement) -> list[tuple[bool, str]]:
-    left = [f"**{plain(one.label)}.** {plain(one.says)}"]
-    left += [f"*Mended:* {plain(one.mended)}"] * bool(one.mended)
-    right = [", ".join(f":obj:`~{whole(name)}`" for name in one.names)] * bool(one.names)
-    right += [f"*Not implemented.* {plain(one.absent)}"] * bool(one.absent)
-    right += [f"Tests: {_listed(one.tests)}"] * bool(one.tests)
-    right += [f"Measured: {', '.join(f'``{name}``' for name in one.experiments)}"] * bool(one.experiments)
-    cells = [f"{'-' if not n else ' '} | {line}" for cell in (left, right) for n, line in enumerate(cell)]
-    return [(not n, line) for n, line in enumerate(cells)]
+def _entry(one: Statement) -> list[str]:
+    """One term of a definition list, a line for each thing that is said of it."""
+    said = [plain(one.says)]
+    said += [f"*Mended:* {plain(one.mended)}"] * bool(one.mended)
+    said += [", ".join(f":obj:`~{whole(name)}`" for name in one.names)] * bool(one.names)
+    said += [f"*Not implemented.* {plain(one.absent)}"] * bool(one.absent)
+    said += [f"Tests: {_listed(one.tests)}"] * bool(one.tests)
+    said += [f"Measured: {', '.join(f'``{name}``' for name in one.experiments)}"] * bool(one.experiments)
+    return [plain(one.label), *(f"  | {line}" for line in said), ""]
 
 
 def _listed(tests: tuple[str, ...]) -> str:
-    """Tests by file, each file once."""
-    files: dict[str, list[str]] = {}
-    for test in tests:
-        file, _, function = test.partition("::")
-        files.setdefault(file, []).append(function)
-    return "; ".join(f"``{file}``: {', '.join(f'``{name}``' for name in names)}" for file, names in files.items())
+    """How many tests each file has."""
+    counted = Counter(test.partition("::")[0] for test in tests)
+    return ", ".join(f"{count} in ``{file}``" for file, count in counted.items())

@@ -69,7 +69,7 @@ def counts(found: Iterable[Findings]) -> list[str]:
         f":{role}:`{outcome}`": [counted[paper, outcome] for paper in GROUPS] for outcome, role in BADGES.items()
     }
     numbers["**all**"] = [sum(column) for column in zip(*numbers.values(), strict=True)]
-    lines = [".. list-table::", "   :header-rows: 1", "", "   * - verdict"]
+    lines = [".. list-table::", "   :header-rows: 1", "   :class: compact", "", "   * - verdict"]
     lines += [f"     - {title}" for title in (*GROUPS.values(), "all")]
     for name, row in numbers.items():
         lines += [f"   * - {name}", *(f"     - {number}" for number in (*row, sum(row)))]

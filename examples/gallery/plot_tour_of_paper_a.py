@@ -144,7 +144,7 @@ print("from 40 examples of 24 bits:", learn_parity(bits, bits[:, hidden].prod(ax
 # alone; low degree then learns, with rows that grow like :math:`n^d`. Searching the class needs
 # fewer rows where it succeeds. And there are sparsely activated functions that neither way can
 # learn from averages. All figures of the paper: :doc:`/reproduce`; each bound and its proof:
-# :doc:`/theory`.
+# :doc:`/sharper_bounds`.
 #
 # .. [1] P. Awasthi, N. Dikkala, P. Kamath, R. Meka, "Learning Neural Networks with Sparse
 #    Activations", COLT 2024.
