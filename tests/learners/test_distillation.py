@@ -267,3 +267,20 @@ def test_a_network_takes_rows_of_its_columns_alone():
         with pytest.raises(ValueError, match=r"a row has 3 columns; got shape \("):
             model(rows)
     assert model(X[:0]).shape == (0,)
+
+
+class Counted(LinearRegression):
+    """Counts its fits."""
+
+    n_fits = 0
+
+    def fit(self, X, y):
+        type(self).n_fits += 1
+        return super().fit(X, y)
+
+
+def test_a_teacher_of_given_predictions_must_be_fitted_and_is_asked_first():
+    with pytest.raises(ValueError, match=r"`teacher` must be fitted where `out_of_fold` .*; call its fit first"):
+        distilled(KNeighborsRegressor(), {"line": Counted()}, out_of_fold=Y)
+    assert Counted.n_fits == 0
+    assert distilled(KNeighborsRegressor().fit(X, Y), {"line": Counted()}, out_of_fold=Y).student == "line"
