@@ -156,9 +156,9 @@ def distil(
     if out_of_fold is not None and teacher is not None:
         try:
             teacher.predict(X[:1])
-        except NotFittedError as error:
+        except NotFittedError as unfitted:
             fact = "`teacher` must be fitted where `out_of_fold` holds its predictions, and it is not"
-            raise ValueError(f"{fact}; call its fit first, or pass None for it.") from error
+            raise ValueError(f"{fact}; call its fit first, or pass None for it.") from unfitted
     level = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
     seed, order = int(rng.integers(2**31)), rng.permutation(len(y))
