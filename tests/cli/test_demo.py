@@ -55,3 +55,12 @@ def test_without_the_extra_of_reports_the_demo_has_none(capsys, tmp_path, monkey
     assert status == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["protein.csv", "protein.sparsact"]
     assert "a report needs" in out
+
+
+@pytest.mark.parametrize("below", ["", "within"])
+def test_a_file_is_no_folder_for_the_demo(below, capsys, tmp_path):
+    (tmp_path / "t.csv").write_text("mine")
+    status, out, err = run(capsys, "demo", "--folder", tmp_path / "t.csv" / below)
+    assert (status, out) == (2, "")
+    assert err.startswith("sparsact: error: cannot make the folder ")
+    assert err.endswith(f"{str(tmp_path / 't.csv')!r} is a file; choose another --folder.\n")

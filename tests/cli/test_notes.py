@@ -91,3 +91,35 @@ def test_variances_at_the_frequencies_of_the_rows(capsys, tmp_path):
     assert (status, "measure must be one of uniform, data; got 'Gauss'" in err) == (2, True)
     fit_json(capsys, tmp_path / "t.csv", "--target", "y", "--model", "gp", "--out", tmp_path / "g")
     assert "measure data is of polynomials" in run(capsys, "inspect", tmp_path / "g", "--measure", "data")[2]
+
+
+CELLS = {"a": [f"{i % 2}" for i in range(40)], "free text": ["", *map(str, range(39))], "y": list(map(str, range(40)))}
+REMEDIES = (
+    ("drop_missing=True", "--drop-missing"),
+    ("ignore='free text'", "--ignore 'free text'"),
+)
+
+
+def test_remedies_are_arguments_in_python_and_options_in_the_command(capsys, tmp_path):
+    pa.csv.write_csv(pa.table(CELLS), path := tmp_path / "t.csv")
+    with pytest.raises(ValueError, match="the value is missing") as error:
+        sparsact.fit_table(path, "y")
+    told = run(capsys, "fit", path, "--target", "y")[2]
+    for argument, option in REMEDIES:
+        assert argument in str(error.value)
+        assert option not in str(error.value)
+        assert option in told
+        assert argument not in told
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_notes_name_options_in_the_command_and_arguments_in_the_model(capsys, tmp_path):
+    columns = {"n_reads": [f"{i * i % 97 + 9}" for i in range(90)], "a": [f"{i % 2}" for i in range(90)]}
+    pa.csv.write_csv(pa.table(columns | {"y": [f"{i % 2 + i % 7}" for i in range(90)]}), path := tmp_path / "t.csv")
+    words = (path, "--target", "y", "--report", tmp_path / "r.html", "--out", tmp_path / "m")
+    (note,) = (note for note in fit_json(capsys, *words)["notes"] if "n_reads" in note)
+    assert "use it with --weights n_reads, or learn from it with --columns '*,n_reads'." in note
+    assert "--weights n_reads" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "use it with --weights n_reads" in run(capsys, "inspect", tmp_path / "m", "--json")[1]
+    (own,) = (note for note in sparsact.fit_table(path, "y").encoding.notes if "n_reads" in note)
+    assert "use it with weights='n_reads', or learn from it with columns='*,n_reads'." in own

@@ -27,22 +27,22 @@ def read(path, sides, target="y", **options):
 
 
 OUT = {  # columns that are left out, with the option that takes them
-    "set": (WORDS, "--split set"),
-    "anything": (np.where(PLATES > 3, "Training", "held-out"), "--split anything"),
-    "plate": ([f"P{i}" for i in PLATES], "--groups plate"),
-    "Replicate": (PLATES % 2 + 1, "--groups Replicate"),
-    "batch": (PLATES, "--groups batch"),
-    "fold": (PLATES % 5, "--groups fold"),
-    "counts": (COUNTS, "--weights counts"),
-    "nReads": (COUNTS, "--weights nReads"),
-    "input_ct": (COUNTS, "--weights input_ct"),
-    "n_rep": (PLATES % 3 + 1, "--weights n_rep"),
-    "sd": (ERRORS, "--sigma sd"),
-    "Std Err": (ERRORS, "--sigma 'Std Err'"),
-    "dy": (ERRORS, "--sigma dy"),
-    "y_err": (ERRORS.round(1), "--sigma y_err"),
-    "var_y": (ERRORS, "--variance var_y"),
-    "variance": (ERRORS, "--variance variance"),
+    "set": (WORDS, "split='set'"),
+    "anything": (np.where(PLATES > 3, "Training", "held-out"), "split='anything'"),
+    "plate": ([f"P{i}" for i in PLATES], "groups='plate'"),
+    "Replicate": (PLATES % 2 + 1, "groups='Replicate'"),
+    "batch": (PLATES, "groups='batch'"),
+    "fold": (PLATES % 5, "groups='fold'"),
+    "counts": (COUNTS, "weights='counts'"),
+    "nReads": (COUNTS, "weights='nReads'"),
+    "input_ct": (COUNTS, "weights='input_ct'"),
+    "n_rep": (PLATES % 3 + 1, "weights='n_rep'"),
+    "sd": (ERRORS, "sigma='sd'"),
+    "Std Err": (ERRORS, "sigma='Std Err'"),
+    "dy": (ERRORS, "sigma='dy'"),
+    "y_err": (ERRORS.round(1), "sigma='y_err'"),
+    "var_y": (ERRORS, "variance='var_y'"),
+    "variance": (ERRORS, "variance='variance'"),
 }
 
 
@@ -52,11 +52,11 @@ def test_what_is_no_predictor_is_left_out_with_the_option_that_takes_it(tmp_path
     learned, (note,) = read(tmp_path / "t.csv", {name: values})
     assert learned == []
     assert note.startswith("left out, since it looks like")
-    assert f": {name}; use it with {option}, or learn from it with --columns " in note
+    assert f": {name}; use it with {option}, or learn from it with columns=" in note
     assert read(tmp_path / "t.csv", {name: values}, columns=["s?", name]) == ([name], [])
     assert read(tmp_path / "t.csv", {name: values}, columns=[f"*,{name}"], ignore=["y"]) == ([name], [])
     assert read(tmp_path / "t.csv", {name: values}, columns=["*"])[0] == []  # a pattern names no column
-    with pytest.raises(ValueError, match=f"column '{name}' looks like .*{option}, or leave it out with --ignore"):
+    with pytest.raises(ValueError, match=f"column '{name}' looks like .*{option}, or leave it out with ignore="):
         read(tmp_path / "t.csv", {name: values}, strict=True)
 
 
@@ -79,7 +79,7 @@ def test_what_may_be_a_predictor_is_learned_from_with_a_warning(tmp_path, name):
     learned, (note,) = read(tmp_path / "t.csv", {name: WARNED[name]})
     assert learned == [name]
     assert note.startswith("warning: learned from, but by the name perhaps ")
-    assert f"leave it out with --ignore {name}." in note
+    assert f"leave it out with ignore={name!r}." in note
 
 
 STAY = {  # without a word
@@ -130,8 +130,8 @@ def test_classes_have_no_weights(tmp_path):
     path.write_text("s,n_reads,plate,y\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
     encoding = open_table(path, "y", domain="auto").encoding
     assert encoding.source_columns == ["s"]
-    assert not any("--weights" in note for note in encoding.notes)
-    assert any("--groups plate" in note for note in encoding.notes)
+    assert not any("weights=" in note for note in encoding.notes)
+    assert any("groups='plate'" in note for note in encoding.notes)
 
 
 @pytest.mark.parametrize(

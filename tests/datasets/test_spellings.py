@@ -112,18 +112,18 @@ def test_the_separator_that_is_there_is_named(tmp_path, mark):
     (tmp_path / "t.csv").write_text(f"a{mark}b{mark}y\n0{mark}1{mark}2\n")
     with pytest.raises(ValueError, match="name what separates") as error:
         sa.fit_table(tmp_path / "t.csv", "y", separator=";")
-    assert f"--separator {mark!r}" in str(error.value)
+    assert f"separator={mark!r}" in str(error.value)
 
 
 def test_marks_of_a_frame_name_the_option_that_drops_them():
-    with pytest.raises(ValueError, match=r"'n\.d\.'.*--drop-missing"):
+    with pytest.raises(ValueError, match=r"'n\.d\.'.*drop_missing=True"):
         sa.fit_table(pa.table({"a": [0, 1] * 9, "y": ["n.d.", *map(str, range(17))]}), "y")
 
 
 @pytest.mark.parametrize("option", ["weights", "sigma", "variance", "groups", "split"])
 def test_a_row_column_that_lacks_a_value_names_the_option_that_drops_it(option):
     rows = pa.table({"a": [0, 1] * 9, "w": [None, *["1"] * 17], "y": range(18)})
-    with pytest.raises(ValueError, match=r"'w', row 1: .*--drop-missing"):
+    with pytest.raises(ValueError, match=r"'w', row 1: .*drop_missing=True"):
         sa.fit_table(rows, "y", **{option: "w"})
 
 
@@ -151,7 +151,7 @@ def test_marks_of_missing_values(tmp_path, gap, row):
     path, cells = tmp_path / "t.csv", list(map(str, Y))
     cells[row] = gap
     path.write_text(text(cells))
-    with pytest.raises(ValueError, match="--drop-missing"):
+    with pytest.raises(ValueError, match="drop_missing=True"):
         open_table(path, "y")
     parts, note = complete_rows(Parts.open(path), ["a", "y"])
     assert "1 of 40 rows, which lack y (1)." in note
@@ -173,7 +173,7 @@ def test_limits_of_a_target_are_numbers_with_a_note(tmp_path, batch_rows):
     y = np.concatenate([y for _, y in table.batches()])
     assert y[[3, 4, 9, 30]].tolist() == [0.5, 0.25, 1000, 0.125]
     (note,) = [note for note in table.encoding.notes if "limit" in note]
-    assert note.startswith("y: 3 values such as '<0.5' are read as the limit that they name; with --censor 0.5,1000 a")
+    assert note.startswith("y: 3 values such as '<0.5' are read as the limit that they name; with censor='0.5,1000' a")
     survey = TableSurvey.of(Parts.open(path), "y", None, batch_rows)
     for batch in survey.batches():
         other = TableSurvey.of(Parts.open(path), "y", None, batch_rows)
@@ -218,10 +218,13 @@ REFUSED = {
     "per cent": ([f"{y:.2f} %" for y in Y], "which is not a finite number, as other values are or seem to be"),
     "a gap": (
         ["", *Y[1:]],
-        "column 'y', row 1: the value is missing; fill it in, or leave such rows out with --drop-m",
+        "column 'y', row 1: the value is missing; fill it in, or leave such rows out with drop_m",
     ),
     "infinite": ([*Y[1:], "inf"], "column 'y', row 40: 'inf' is not a finite number; correct the row"),
-    "a dash": ([*Y[1:], "-"], "row 40: '-' is not a finite number; if it stands for a missing value, --drop-missing"),
+    "a dash": (
+        [*Y[1:], "-"],
+        "row 40: '-' is not a finite number; if it stands for a missing value, drop_missing=True",
+    ),
 }
 
 

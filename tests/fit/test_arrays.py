@@ -76,8 +76,8 @@ def test_masked_entries_are_missing(dtype):
 @pytest.mark.parametrize(
     ("data", "target", "error"),
     [
-        (X, Y[:9], "`data` has 61 rows and `target` 9 values; pass one for each row, or a list of names"),
-        (X, 3.0, r"an array of shape \(\) is no table"),
+        (X, Y[:9], "`data` has 61 rows and `target` 9 values; pass one for each row, or names of columns"),
+        (X, 3.0, r"`target` is 3\.0; pass names of columns, or a value for each row"),
         (X[:, 0], Y, r"an array of shape \(61,\) is no table: pass a matrix, a row for each sample"),
         (
             pd.DataFrame({"a": X[:, 0], "y": Y}),
@@ -93,3 +93,42 @@ def test_masked_entries_are_missing(dtype):
 def test_errors_name_the_remedy(data, target, error):
     with pytest.raises(ValueError, match=error):
         sa.fit_table(data, target, **OPTIONS)
+
+
+def test_each_class_has_scores_of_its_own():
+    """Class "a" follows a column, and the others are drawn: their mean is in the verdict."""
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 2, (240, 3))
+    labels = np.where(X[:, 0] == 1, "a", rng.choice(["b", "c"], 240))
+    found = sa.fit_table(X, labels, degree=1)
+    a, b, c = (found.scores.r2[name] for name in "abc")
+    assert a.mean > 0.99 > 0.7 > max(b.mean, c.mean)
+    assert b.folds != c.folds
+    assert {name: row["linear_r2"] for name, row in zip("abc", found.scores.records(), strict=True)} == {
+        name: found.scores.r2[name].mean for name in "abc"
+    }
+    mean = np.mean([a.folds, b.folds, c.folds], axis=0).mean()
+    assert f"The classes' indicators have R² {mean:.3f} ±" in found.verdict
+    assert found.learned
+
+
+def test_columns_of_a_frame_may_be_named_by_numbers():
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (90, 4)))
+    frame[4] = frame[0] + 2 * frame[2]
+    by_number = sa.fit_table(frame, 4, columns=[0, 2], groups=3, degree=1)
+    assert by_number.encoding.target_names == ("4",)
+    assert by_number.encoding.feature_names == ("0", "2")
+    assert by_number.call == "sa.fit_table(data, '4', degree=1, columns=['0', '2'], groups='3', folds=2)"
+    with pytest.raises(ValueError, match="no target '7' in the table; its columns are 0, 1, 2, 3, 4"):
+        sa.fit_table(frame, 7)
+    with pytest.raises(ValueError, match="`target` is None; pass names of columns, or a value for each row"):
+        sa.fit_table(frame, None)
+    with pytest.raises(ValueError, match="`target` 2 values; pass one for each row, or names of columns, as texts"):
+        sa.fit_table(frame, [3, 4])
+    with pytest.raises(ValueError, match="two columns named '1'; give each its own name"):
+        sa.fit_table(frame.set_axis([0, 1, "1", 3, 4], axis=1), 4)
+
+
+def test_a_table_without_columns_is_refused():
+    with pytest.raises(ValueError, match="the table has no columns; pass one or more"):
+        sa.fit_table(np.empty((90, 0)), np.arange(90))

@@ -50,6 +50,6 @@ def test_few_rows_that_span_decades_are_told():
     steps = np.round(cube @ [5.0, 4.0, 3.0, 2.0, 1.0] + 0.8 * RNG.normal(size=32))
     table = pd.DataFrame(cube).add_prefix("m").assign(mic=0.0625 * 2**steps)
     notes = sa.fit_table(table, "mic", model="low-degree", explain=False).encoding.notes
-    assert [note for note in notes if "--log-target" in note]
+    assert [note for note in notes if "log_target=True" in note]
     learned = sa.fit_table(table, "mic", model="low-degree", log_target=True, explain=False)
-    assert not [note for note in learned.encoding.notes if "--log-target" in note]
+    assert not [note for note in learned.encoding.notes if "log_target=True" in note]

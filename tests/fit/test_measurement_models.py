@@ -81,14 +81,14 @@ def test_a_target_that_fits_better_as_a_logarithm_is_noted_and_its_logarithm_tri
     bits = rng.integers(0, 2, (150, n))
     y = np.exp(3 + bits[:, :4] @ [1.5, -1.0, 0.7, 0.5] + 0.03 * rng.normal(size=150))
     result = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", explain=False, folds=2)
-    assert any("linear models of its logarithm" in note and "--log-target" in note for note in result.encoding.notes)
+    assert any("linear models of its logarithm" in note and "log_target=True" in note for note in result.encoding.notes)
     assert any(model.name == "a measurement model" for model in result.choices.models)
     latent = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", link="log", model="latent", folds=2)
     assert latent.model.degree_ == 1
     found = {term.subset[0]: term.effect for term in latent.targets[0].terms[:4]}
     assert found == pytest.approx({"c0": 1.5, "c1": -1.0, "c2": 0.7, "c3": 0.5}, abs=0.1)
     plain = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=np.log(y)), "y", degree=1)
-    assert not any("--log-target" in note for note in plain.encoding.notes)
+    assert not any("log_target=True" in note for note in plain.encoding.notes)
 
 
 def test_the_report_draws_latent_and_measured(fitted, tmp_path):
@@ -221,7 +221,7 @@ def test_limits_in_a_table_are_a_floor_for_the_bound_that_their_note_names(tmp_p
     np.testing.assert_array_equal(found.predict(table), expected.predict(table))
     assert found.model.n_censored_ == (table["y"] < 0.5).sum()
     notes = "\n".join(found.encoding.notes)
-    assert "values such as '<0.5' are read as the limit that they name; with --censor 0.5, a measurement" in notes
+    assert "values such as '<0.5' are read as the limit that they name; with censor='0.5,' a measurement" in notes
     assert "of the rows have 'y' beyond the bounds of censor" in notes
     assert "beyond the bounds" not in "\n".join(expected.encoding.notes)
 

@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import asdict
+from datetime import date
 from itertools import combinations, product
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from commands import run
 
@@ -182,3 +184,50 @@ def test_intervals_of_one_width_take_one_evaluation(model, monkeypatch):
     assert calls == [90]
     middle = (found["y_low"].to_numpy() + found["y_high"].to_numpy()) / 2
     np.testing.assert_allclose(middle, found["y"].to_numpy())
+
+
+@pytest.fixture(scope="module")
+def of_bits(tmp_path_factory):
+    bits = np.random.default_rng(1).integers(0, 2, (60, 2))
+    path = tmp_path_factory.mktemp("models") / "m.sparsact"
+    sa.fit_table(pa.table({"a": bits[:, 0], "b": bits[:, 1], "y": bits.sum(1)}), "y", degree=1).save(path)
+    return path
+
+
+def test_infinite_names_of_rows_are_texts_in_json(of_bits, capsys, tmp_path):
+    new = {"name": [np.inf, -np.inf, np.nan, 1.5, None], "a": [0, 1, 0, 1, 0], "b": [0, 0, 1, 1, 1]}
+    pa.parquet.write_table(pa.table(new), tmp_path / "new.parquet")
+    status, out, _ = run(capsys, "predict", of_bits, tmp_path / "new.parquet", "--json")
+    found = json.loads(out, parse_constant=pytest.fail)["rows"]
+    assert status == 0
+    assert [row["name"] for row in found] == ["inf", "-inf", None, 1.5, None]
+
+
+OTHERS = {
+    "dates": [date(2024, 2, 29)] * 3,
+    "time stamps": pa.array([0] * 3, pa.timestamp("s")),
+    "bytes": [b"\xff"] * 3,
+    "lists": [[1, 2]] * 3,
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize("ending", ["parquet", "arrow", ""])
+def test_columns_that_the_model_does_not_use_may_hold_anything(of_bits, kind, ending, capsys, tmp_path):
+    """It names no rows: the next column does."""
+    new = pa.table({"other": OTHERS[kind], "a": [0, 1, 0], "b": [0, 0, 1], "next": ["u", "v", "w"]})
+    path = tmp_path / f"new.{ending}"
+    if not ending:
+        assert sa.predict_table(sa.load(of_bits), new).column_names[0] == "next"
+        return
+    if ending == "parquet":
+        pa.parquet.write_table(new, path)
+    else:
+        with pa.ipc.new_file(path, new.schema) as file:
+            file.write_table(new)
+    status, out, err = run(capsys, "predict", of_bits, path)
+    assert (status, err) == (0, "")
+    assert [line.split(",")[0] for line in out.splitlines()] == ['"next"', '"u"', '"v"', '"w"']
+    err = run(capsys, "predict", of_bits, path, "--id", "other")[2]
+    assert "column 'other' holds" in err
+    assert "--ignore" not in err

@@ -278,7 +278,7 @@ REFUSED = {
     "both": ({"weights": "s", "variance": "s"}, {"s": [1.0] * 40}, "weights and variance say how precise rows are"),
     "target": ({"sigma": "y"}, {}, "column 'y' is a target"),
     "lsh": ({"sigma": "s", "model": "sparse"}, {"s": [1.0] * 40}, "model sparse takes no weights of rows"),
-    "log": ({"log_target": True}, {}, r"column 'y', row \d+: -?\d has no logarithm; set log_target to False"),
+    "log": ({"log_target": True}, {}, r"column 'y', row \d+: -?\d has no logarithm; set log_target=False"),
     "test": ({"test": table(X)}, {}, "the table has no column 'y', the target, which its scores need"),
     "test lacks": ({"test": pa.table({"y": Y})}, {}, "the table has no column 'a', which the model needs"),
     "test constant": (

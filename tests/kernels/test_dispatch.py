@@ -1,5 +1,6 @@
 import sys
-from importlib import import_module
+from importlib import import_module, invalidate_caches
+from importlib.machinery import EXTENSION_SUFFIXES
 from pkgutil import iter_modules
 from types import SimpleNamespace
 
@@ -125,6 +126,7 @@ def test_what_this_processor_lacks_is_refused(monkeypatch):
 @pytest.mark.parametrize(("variables", "message"), [({"ISA": "avx2"}, "ISA=avx2"), ({"KERNELS": "native"}, "=native")])
 def test_native_kernels_that_were_not_built_are_not_replaced_in_silence(monkeypatch, variables, message):
     monkeypatch.setattr(dispatch, "native", None)
+    monkeypatch.setattr(dispatch, "lacking", dispatch.NOT_BUILT)
     monkeypatch.setattr(dispatch, "chosen", dispatch.chosen)
     with pytest.raises(ImportError, match=f"{message} wants native kernels, but .* without a C\\+\\+ compiler"):
         obey(monkeypatch, **variables)
@@ -144,3 +146,37 @@ def test_a_python_without_its_lock_is_refused(enabled, monkeypatch):
             check_lock()
     else:
         check_lock()
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "broken_kernels", raising=False)
+    return tmp_path
+
+
+def test_kernels_that_are_not_built_are_told_from_those_that_do_not_load(package):
+    """A module that the system's loader refuses, as one of another system or of a missing library."""
+    assert dispatch.loaded("broken_kernels") == (None, dispatch.NOT_BUILT)
+    (package / f"broken_kernels{EXTENSION_SUFFIXES[0]}").write_bytes(b"no library")
+    invalidate_caches()
+    native, why = dispatch.loaded("broken_kernels")
+    assert native is None
+    assert "built but do not load here (" in why
+    assert "broken_kernels" in why
+    assert why.endswith("reinstall sparsact for this Python and system")
+
+
+def test_broken_kernels_warn_unless_the_reference_is_chosen(monkeypatch):
+    for name in ("SPARSACT_KERNELS", "SPARSACT_ISA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(dispatch, "native", None)
+    monkeypatch.setattr(dispatch, "chosen", dispatch.chosen)
+    monkeypatch.setattr(dispatch, "lacking", "they are built but do not load here (GLIBC): reinstall")
+    with pytest.warns(RuntimeWarning, match=r"NumPy's kernels, several times slower, .* \(GLIBC\): reinstall"):
+        dispatch._obey_environment()
+    monkeypatch.setenv("SPARSACT_KERNELS", "reference")
+    dispatch._obey_environment()
+    monkeypatch.setenv("SPARSACT_KERNELS", "native")
+    with pytest.raises(ImportError, match=r"wants native kernels, but they are built .* \(GLIBC\)"):
+        dispatch._obey_environment()

@@ -119,8 +119,8 @@ def test_a_layer_that_runs_twice_counts_twice():
     assert y.shape == x.shape
     torch.testing.assert_close(losses.total, 0.01 * (first + second))
     assert losses.statistics[""].n_inputs == 18
-    assert str(losses).startswith(f"MixtureOfExperts: 18 inputs over {experts} experts: ")
-    assert "entropy" in str(losses)
+    assert str(losses).startswith(f"MixtureOfExperts: 18 inputs over {experts} units: ")
+    assert f"MixtureOfExperts: {losses.statistics['']}, entropy" in str(losses)  # in the same words
 
 
 def test_losses_that_are_never_collected_are_warned_of_once():

@@ -193,8 +193,14 @@ def test_bad_calls_have_one_clear_line(tmp_path):
     for options, message in [
         ({"teacher": Bare()}, r"`teacher` must be .* scikit-learn can clone; got Bare: pass .* as `out_of_fold`"),
         ({"teacher": None}, r"got NoneType: pass"),
-        ({"teacher": fine, "out_of_fold": Y[:-1]}, r"`out_of_fold` must give one value per row"),
-        ({"teacher": fine, "out_of_fold": Y, "n_extra_rows": 5}, r"with `out_of_fold` pass n_extra_rows=0"),
+        (
+            {"teacher": LinearRegression().fit(X, Y), "out_of_fold": Y[:-1]},
+            r"`out_of_fold` must give one value per row",
+        ),
+        (
+            {"teacher": LinearRegression().fit(X, Y), "out_of_fold": Y, "n_extra_rows": 5},
+            r"with `out_of_fold` pass n_extra_rows=0",
+        ),
         ({"teacher": fine, "y": 1e-200 * Y}, r"`y` reaches a size of 2e-200, whose square is no float; write it in"),
         ({"teacher": fine, "held_out": 0.7}, r"`held_out` must be at most 0.5"),
         ({"teacher": fine, "held_out": 0.004}, r"must be at most 0.5, and 2 rows or more of 300; got 0.004"),
@@ -267,3 +273,20 @@ def test_a_network_takes_rows_of_its_columns_alone():
         with pytest.raises(ValueError, match=r"a row has 3 columns; got shape \("):
             model(rows)
     assert model(X[:0]).shape == (0,)
+
+
+class Counted(LinearRegression):
+    """Counts its fits."""
+
+    n_fits = 0
+
+    def fit(self, X, y):
+        type(self).n_fits += 1
+        return super().fit(X, y)
+
+
+def test_a_teacher_of_given_predictions_must_be_fitted_and_is_asked_first():
+    with pytest.raises(ValueError, match=r"`teacher` must be fitted where `out_of_fold` .*; call its fit first"):
+        distilled(KNeighborsRegressor(), {"line": Counted()}, out_of_fold=Y)
+    assert Counted.n_fits == 0
+    assert distilled(KNeighborsRegressor().fit(X, Y), {"line": Counted()}, out_of_fold=Y).student == "line"

@@ -150,3 +150,9 @@ def test_subsets_hold_integers(subsets):
 def test_subsets_are_within_the_columns(subsets, message):
     with pytest.raises(ValueError, match=message):
         LowDegreeRegressor(subsets=subsets).fit(SIGNS, Y)
+
+
+@pytest.mark.parametrize("learner", [LSHRegressor(), LowDegreeRegressor(), DSMRegressor()])
+def test_rows_without_columns_are_refused_with_a_remedy(learner):
+    with pytest.raises(ValueError, match="`X` has no columns; pass one or more for each row"):
+        learner.fit(np.empty((9, 0)), np.arange(9.0))

@@ -70,7 +70,6 @@ PARAMETERS: Final[dict[str, str]] = {
 }
 AFTER: Final = r"^(?:(?:Raises|Notes|References|Examples)\n-+$|>>> )"  # what stands below parameters and value
 
-
 _ORDER: Final = ("sensitivity", "learning", "hardness", "rademacher", "fresh_activity", "lipschitz")  # of the papers
 
 

@@ -159,7 +159,8 @@ def enumerated(
         return sweep(network, inputs, Orbits(network.W, inputs, merge=False), effort)
     thresholds = separated(network, effort.values)
     counts = kernels.count_active(np.ascontiguousarray(dense(network.W)), *thresholds, n_threads=n_threads)
-    witnesses = _points([counts.lower_witness, counts.upper_witness], network.n)
+    numbers = np.array([counts.lower_witness, counts.upper_witness])
+    witnesses = bits_to_signs(numbers[:, None] >> np.arange(network.n) & 1)
     exact = network.n_active(witnesses)
     best, upper = int(exact.argmax()), int(np.flatnonzero(counts.upper_histogram)[-1])
     differ = int(np.abs(counts.lower_histogram - counts.upper_histogram).sum()) // 2
@@ -175,7 +176,3 @@ def enumerated(
         unsettled=differ,
         histogram=None if differ else counts.lower_histogram,
     )
-
-
-def _points(numbers: list[int], n: int) -> np.ndarray[tuple[int, int], np.dtype[np.int8]]:
-    return bits_to_signs(np.array(numbers)[:, None] >> np.arange(n) & 1)

@@ -36,7 +36,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def run(load: Callable[[], Typer], name: str, args: Sequence[str] | None = None) -> int:
     """Exit status of an application of this name, with the errors and signals of ``sparsact``."""
-    from sparsact.cli.terminal import shown
+    from sparsact.cli.terminal import as_options, shown
     from sparsact.environment import Interrupted
 
     register_error("plainly", _plainly)
@@ -54,7 +54,7 @@ def run(load: Callable[[], Typer], name: str, args: Sequence[str] | None = None)
     except Exception as error:
         if os.environ.get("SPARSACT_DEBUG") or not _is_for_the_user(error):
             raise
-        print(f"{name}: error: {shown(_line(error))}", file=sys.stderr)
+        print(f"{name}: error: {shown(as_options(_line(error)))}", file=sys.stderr)
         with suppress(OSError):
             _flush()
         return 2

@@ -28,6 +28,8 @@ def demo(folder: Path = Path("demo"), force: bool = False, progress: bool | None
     from sparsact.passes.progress import showing
 
     table, report, model = (folder / f"protein{suffix}" for suffix in (".csv", ".html", ".sparsact"))
+    if file := next((place for place in (folder, *folder.parents) if place.exists() and not place.is_dir()), None):
+        raise ValueError(f"cannot make the folder {str(folder)!r}: {str(file)!r} is a file; choose another --folder.")
     folder.mkdir(parents=True, exist_ok=True)
     for path in (table, report, model):
         if path.exists() and not force:

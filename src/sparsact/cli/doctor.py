@@ -68,7 +68,8 @@ def findings() -> dict[str, Any]:
     extras = {extra: [name for name in _packages(extra) if not _installed(name)] for extra in EXTRAS}
     advice = []
     if dispatch.backend() == "reference":
-        advice.append("the kernels are NumPy's, several times slower: install a C++ compiler, and then sparsact again.")
+        why = dispatch.lacking or "SPARSACT_KERNELS=reference chooses them; unset it"
+        advice.append(f"the kernels are NumPy's, several times slower: {why}.")
     return {"versions": dict(versions()), "machine": machine, "extras": extras, "advice": advice}
 
 

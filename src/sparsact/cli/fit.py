@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from typer import Option
 
 from sparsact.cli.io import PIPE, check_apart, check_report, check_writable, readable
 from sparsact.cli.options import SHARED, option, panel, with_help
-from sparsact.cli.terminal import command_line, say
+from sparsact.cli.terminal import as_options, command_line, say
 from sparsact.fit.options import OPTION_NAMES
 
 MODELS: Final = {  # what each is, and when auto compares it
@@ -167,6 +168,8 @@ def fit(
             result = fit_table(tables, **options, test=test, cluster=cluster, resume=checkpoint, progress=show)
         if out is not None:
             result.save(out)
+        notes = tuple(map(as_options, result.encoding.notes))
+        result = replace(result, encoding=replace(result.encoding, notes=notes))
         if report is not None:
             result.report(report, command_line(words))
     checkpoint.remove()

@@ -15,7 +15,7 @@ from sparsact import files
 from sparsact.cli.inspect_network import print_network, summarised
 from sparsact.cli.io import check_report, encoding_of, load_model, network_in
 from sparsact.cli.options import argument, option, with_help
-from sparsact.cli.terminal import grid, shown, terminal
+from sparsact.cli.terminal import as_options, grid, shown, terminal
 from sparsact.fit.member_names import shares_in_words
 from sparsact.fit.term import CONSTANT, Term
 from sparsact.reports.numbers import probability, signed_format
@@ -108,7 +108,7 @@ def inspect_model(
         changes = {"reference_effects": effects.reference_effects(learned, encoding, reference, top=top)}
     found, show = described(learned, encoding, top, measure)
     if as_json:
-        names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
+        names = {"columns": list(encoding.feature_names), "notes": list(map(as_options, encoding.notes))}
         typer.echo(json.dumps({"kind": type(learned).__name__, **names, **found, **changes}, allow_nan=False))
         return
     if any(isinstance(one, LogReal) for one in encoding.targets):

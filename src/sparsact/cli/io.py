@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 REPORT_SUFFIXES: Final = (".html", ".htm")
 
-
 PIPE: Final = "-"
 
 

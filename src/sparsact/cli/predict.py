@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from math import isfinite, isnan
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -114,10 +115,18 @@ class _JsonWriter(AbstractContextManager["_JsonWriter"]):
     def write_table(self, piece: pa.Table) -> None:
         """Write the rows of a table, each on a line."""
         for row in piece.to_pylist():
-            self._file.write(f"{self._before}{json.dumps(row, allow_nan=False)}".encode())
+            plain = {name: _json_value(value) for name, value in row.items()}
+            self._file.write(f"{self._before}{json.dumps(plain, allow_nan=False)}".encode())
             self._before = ",\n"
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             before = self._before.rstrip(",\n")
             self._file.write(f"{before}]}}\n".encode())
+
+
+def _json_value(value: Any) -> Any:
+    """A cell as JSON holds it, which has no infinities and no NaN: the texts inf and -inf, and null."""
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return None if isnan(value) else str(value)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from ast import literal_eval
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
+
+from sparsact.fit.options import OPTION_NAMES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +27,24 @@ def shown(text: object) -> str:
     '\\x1b[2Jred\\u202e'
     """
     return _OBEYED.sub(lambda match: ascii(match[0])[1:-1], str(text))
+
+
+_TEXT: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""  # of Python
+_ARGUMENTS: Final = re.compile(rf"\b({'|'.join(OPTION_NAMES)})=(?:(True)|(False)|({_TEXT}))")
+
+
+def as_options(text: str) -> str:
+    r"""A text in which arguments of :func:`sparsact.fit_table` are written as options of ``sparsact fit``.
+
+    >>> as_options("pass drop_missing=True, log_target=False or ignore='free text'")
+    "pass --drop-missing, --no-log-target or --ignore 'free text'"
+    """
+
+    def option(match: re.Match[str]) -> str:
+        name, (yes, no, value) = match[1].replace("_", "-"), match.groups()[1:]
+        return f"--{name}" if yes else f"--no-{name}" if no else f"--{name} {shlex.quote(literal_eval(value))}"
+
+    return _ARGUMENTS.sub(option, text)
 
 
 def say(text: object) -> None:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 DASHES: Final = ("-", "--", ".", "?", "\u2013", "\u2014")  # for what is missing among numbers; else they may be values
-DROP: Final = "fill it in, or leave such rows out with --drop-missing"  # where a value is missing
+DROP: Final = "fill it in, or leave such rows out with drop_missing=True"  # where a value is missing
 EXACT: Final = 2**53  # from here on a float64 does not hold every integer
 _NUMBER: Final = re.compile(r"([+-]?)(0|[1-9][0-9]*|[0-9]+(?=\.)|(?=\.[0-9]))(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
 _BOOLEANS: Final = {"true": "1", "false": "0"}
@@ -175,7 +175,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _not_numbers(array: pa.Array, name: str, first_row: int, rows: Sequence[int]) -> UnreadableError:
-    remedies = dict.fromkeys(DASHES, "if it stands for a missing value, --drop-missing leaves its row out")
+    remedies = dict.fromkeys(DASHES, "if it stands for a missing value, drop_missing=True leaves its row out")
     texts = ((row, str(array[row].as_py())) for row in rows)
     pairs = ((row, text, remedies.get(text.strip(), "correct the row, or leave the column out")) for row, text in texts)
     return UnreadableError(name, first_row, {row: f"{text!r} is not a finite number; {do}." for row, text, do in pairs})
@@ -184,7 +184,7 @@ def _not_numbers(array: pa.Array, name: str, first_row: int, rows: Sequence[int]
 def logarithms(values: NDArray[np.float64], name: str, first_row: int) -> NDArray[np.float64]:
     """Natural logarithms of the numbers (m, 1) of a piece of a column."""
     if len(bad := np.flatnonzero(~(values[:, 0] > 0))):
-        why = "has no logarithm; set log_target to False (--no-log-target), or correct the row."
+        why = "has no logarithm; set log_target=False, or correct the row."
         raise UnreadableError(name, first_row, {int(row): f"{values[row, 0]:g} {why}" for row in bad})
     return np.asarray(np.log(values))
 

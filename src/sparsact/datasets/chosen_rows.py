@@ -102,7 +102,7 @@ def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = 
     worst = sorted((name for name in lacking if lacking[name]), key=lambda name: -lacking[name])
     counts = ", ".join(f"{name} ({lacking[name]:,})" for name in worst[:5]) + ", ..." * (len(worst) > 5)
     if not n_complete:
-        remedy = f"leave the column out that lacks most: --ignore {worst[0]}"
+        remedy = f"leave the column out that lacks most: ignore={worst[0]!r}"
         raise ValueError(f"every row lacks a value of some column: {counts} of {n_rows:,}; {remedy}.")
     note = f"left out, since a value is missing: {n_rows - n_complete:,} of {n_rows:,} rows, which lack {counts}."
     if marked:

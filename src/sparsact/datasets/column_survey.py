@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from shlex import quote
 from typing import Any, Final
 
 import numpy as np
@@ -51,10 +50,10 @@ ROW_NUMBER_NAMES: Final = (
 
 
 class UnfitError(ValueError):
-    """A column that cannot be a feature. ``fact`` says why; ``remedy`` is an option of the command."""
+    """A column that cannot be a feature. ``fact`` says why; ``remedy`` is what to do."""
 
     def __init__(self, name: str, fact: str, remedy: str = "") -> None:
-        super().__init__(f"column {name!r}{fact}; {remedy or f'leave it out with --ignore {quote(name)}'}.")
+        super().__init__(f"column {name!r}{fact}; {remedy or f'leave it out with ignore={name!r}'}.")
         self.name = name
         self.fact = fact
 
@@ -110,7 +109,7 @@ class ColumnSurvey:
 
     def update(self, array: pa.Array, first_row: int, file: str, overall: int, rows: RowNumbers) -> None:
         """Add the next piece of the column, before which are ``first_row`` rows in its file and ``overall`` in all."""
-        remedy = f"fill it in, leave such rows out with --drop-missing, or the column with --ignore {quote(self.name)}"
+        remedy = f"fill it in, leave such rows out with drop_missing=True, or the column with ignore={self.name!r}"
         if self.keep_missing and array.null_count + (there := pc.invert(array.is_null(nan_is_null=True))).false_count:
             self.lacking, array, rows = True, array.filter(there), rows.some(np.asarray(there))
         refuse_missing(array, self.name, first_row, remedy)
@@ -263,7 +262,7 @@ class ColumnSurvey:
             return sequences
         self._refuse_odd_numbers(most=own or many)
         if (own or many) and (odd := self.odd_rows(few=False)):
-            remedy = f"correct these rows, drop them, or leave the column out with --ignore {quote(self.name)}"
+            remedy = f"correct these rows, drop them, or leave the column out with ignore={self.name!r}"
             raise UnfitError(self.name, f": {odd}", remedy)
         if own:
             raise IdentifierError(self.name, " holds a different text in nearly every row, as an identifier does")
@@ -299,8 +298,8 @@ class ColumnSurvey:
             raise UnfitError(
                 self.name,
                 f", {self.seen[odd[0]].first}: {odd[0]!r} is not a finite number, as other values are or seem to be",
-                f"correct the column, or leave it out with --ignore {quote(self.name)}"
-                + ", or leave out rows of missing values with --drop-missing" * (odd[0] in DASHES),
+                f"correct the column, or leave it out with ignore={self.name!r}"
+                + ", or leave out rows of missing values with drop_missing=True" * (odd[0] in DASHES),
             )
 
     def odd_rows(self, *, few: bool = True) -> str:
@@ -320,5 +319,5 @@ class ColumnSurvey:
         return UnfitError(
             self.name,
             f", {first[odd]}: {odd} is a value that is not a bit",
-            f"leave the column out with --ignore {quote(self.name)}, or let columns be numbers with --domain auto",
+            f"leave the column out with ignore={self.name!r}, or let columns be numbers with domain='auto'",
         )

@@ -19,7 +19,7 @@ def patterns_of(encoding: Encoding) -> list[Bits]:
     """For each site, or column, the bits (q, bits) of its values; a ValueError where a column is a number."""
     if odd := [column.name for column in encoding.columns if isinstance(column, Real)]:
         raise ValueError(
-            f"combinations need columns of few values, and {odd[0]!r} is a number; fit again with --ignore {odd[0]}, "
+            f"combinations need columns of few values, and {odd[0]!r} is a number; fit again with ignore={odd[0]!r}, "
             "or with a few values of it written as texts, such as low and high."
         )
     pairs = zip(encoding.patterns, encoding.sites, strict=True)

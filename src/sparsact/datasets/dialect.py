@@ -127,7 +127,7 @@ def _spelling(cells: list[str], separator: str) -> tuple[str, str]:
     grouped = [cell for cell in cells if "," in cell and re.match(_WRITTEN["."], cell)]
     commas = [cell for cell in commas if "," in cell and (separator != "," or cell not in grouped)]
     if commas and not points:
-        return ",", f"the comma of {commas[0]!r} is read as a decimal comma; if it is none, say --decimal ."
+        return ",", f"the comma of {commas[0]!r} is read as a decimal comma; if it is none, say decimal='.'."
     if grouped:
-        return ".", f"the comma of {grouped[0]!r} is read as a mark of thousands; if it is none, say --decimal ,"
+        return ".", f"the comma of {grouped[0]!r} is read as a mark of thousands; if it is none, say decimal=','."
     return ".", ""

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparsact.datasets.readers import Source, as_column, distinct_names, plain_column
+from sparsact.datasets.readers import Source, as_column, distinct_names, plain_column, unread_columns
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,10 @@ def open_frame(data: object, letter: str = "x") -> FrameSource:
             )
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"a column has values of several kinds ({error.args[-1]}); convert them to one.") from error
-    return FrameSource(path, dict.fromkeys(table.column_names), len(table), table=table)
+    if not table.num_columns:
+        raise ValueError("the table has no columns; pass one or more for each row.")
+    names, unread = table.column_names, unread_columns(table.schema)
+    return FrameSource(path, dict.fromkeys(names), len(table), unread=unread, table=table)
 
 
 def with_target(data: object, target: Any) -> tuple[pa.Table, tuple[str, ...]]:
@@ -68,11 +71,13 @@ def with_target(data: object, target: Any) -> tuple[pa.Table, tuple[str, ...]]:
         added = open_frame(target).table
     else:
         values = target if np.ma.isMaskedArray(target) else np.asarray(target)
+        if not values.ndim:
+            raise ValueError(f"`target` is {target!r}; pass names of columns, or a value for each row.")
         added = open_frame(values[:, None] if values.ndim == 1 else values, "y").table
         added = added.rename_columns(["y"]) if values.ndim == 1 else added
     if len(added) != len(table):
         fact = f"`data` has {len(table):,} rows and `target` {len(added):,} values"
-        raise ValueError(f"{fact}; pass one for each row, or a list of names of columns.")
+        raise ValueError(f"{fact}; pass one for each row, or names of columns, as texts.")
     for name in added.column_names:
         if name in table.column_names:
             raise ValueError(f"`data` has a column {name!r}, and so is the target named; pass {name!r}, or rename one.")

@@ -45,6 +45,7 @@ class Source(ABC):
     n_rows: int | None
     first_row: int = 0
     note: str = ""
+    unread: frozenset[str] = frozenset()  # columns of values that are neither booleans, numbers nor texts
     counted: ClassVar[str] = ""  # what the numbers of rows in messages count, if not all
 
     @property
@@ -152,9 +153,9 @@ class ParquetSource(Source):
 
 def _open_parquet(path: Path) -> ParquetSource:
     with pa.parquet.ParquetFile(path) as file:
-        names = distinct_names(file.schema_arrow.names, path)
-        kinds = dict(zip(names, map(_kind, file.schema_arrow.types), strict=True))
-        return ParquetSource(path, kinds, file.metadata.num_rows)
+        schema = file.schema_arrow
+        kinds = dict(zip(distinct_names(schema.names, path), map(_kind, schema.types), strict=True))
+        return ParquetSource(path, kinds, file.metadata.num_rows, unread=unread_columns(schema))
 
 
 @dataclass(frozen=True)
@@ -189,8 +190,8 @@ def _arrow_batches(
 
 def _open_arrow(path: Path) -> ArrowSource:
     with _arrow_batches(path) as (schema, _):
-        names = distinct_names(schema.names, path)
-        return ArrowSource(path, dict(zip(names, map(_kind, schema.types), strict=True)), None)
+        kinds = dict(zip(distinct_names(schema.names, path), map(_kind, schema.types), strict=True))
+        return ArrowSource(path, kinds, None, unread=unread_columns(schema))
 
 
 def _kind(of: pa.DataType) -> str:
@@ -283,20 +284,30 @@ def plain_column(array: pa.Array, name: str) -> pa.Array:
     """A column of booleans, numbers or texts; dictionaries (categories of pandas) are decoded."""
     if pa.types.is_dictionary(array.type):
         return plain_column(array.dictionary, name).take(array.indices)
-    if pa.types.is_decimal(array.type):  # exact, as the numbers of a CSV file are
-        return array.cast(pa.string())
-    if pa.types.is_null(array.type):  # a column of None only
-        return array.cast(pa.string())
-    if pa.types.is_float16(array.type):
-        return array.cast(pa.float32())
-    if pa.types.is_string_view(array.type):  # of polars
-        return array.cast(pa.large_string())
-    kinds = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, is_text)
-    if not any(is_kind(array.type) for is_kind in kinds):
+    if (kind := plain_type(array.type)) is None:
         raise ValueError(
-            f"column {name!r} holds {array.type}, need numbers, booleans or texts; leave it out with --ignore."
+            f"column {name!r} holds {array.type}, need numbers, booleans or texts; convert it, or leave it out."
         )
-    return array
+    return array.cast(kind)
+
+
+def plain_type(of: pa.DataType) -> pa.DataType | None:
+    """The type that columns of a type are read as; None if they are neither booleans, numbers nor texts."""
+    if pa.types.is_dictionary(of):
+        return plain_type(of.value_type)
+    if pa.types.is_decimal(of) or pa.types.is_null(of):  # decimals: exact, as the numbers of a CSV file are
+        return pa.string()
+    if pa.types.is_float16(of):
+        return pa.float32()
+    if pa.types.is_string_view(of):  # of polars
+        return pa.large_string()
+    kinds = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, is_text)
+    return of if any(is_kind(of) for is_kind in kinds) else None
+
+
+def unread_columns(schema: pa.Schema) -> frozenset[str]:
+    """Columns of a schema that cannot be read."""
+    return frozenset(one.name for one in schema if plain_type(one.type) is None)
 
 
 def distinct_names(
@@ -304,7 +315,7 @@ def distinct_names(
 ) -> tuple[str, ...]:
     """The names as they are; a ValueError if two are the same."""
     twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice and all(as_number(name) is not None for name in names):
+    if twice and path.suffix and all(as_number(name) is not None for name in names):
         raise ValueError(f"{path.name} holds numbers in its first row, where names are due: add a row of names.")
     if twice:
         raise ValueError(f"{path.name} has two columns named {twice[0]!r}; {remedy}.")

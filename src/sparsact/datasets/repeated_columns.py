@@ -134,13 +134,13 @@ def suspicions(encoding: Encoding, X: NDArray[Any], y: NDArray[np.float64]) -> l
     if names:
         notes.append(
             f"warning: almost a copy of the target, or a rising or falling function of it: {listed(names)}; if that is "
-            "not known before the target is, leave it out with --ignore."
+            "not known before the target is, leave it out with ignore (--ignore)."
         )
     alike = [name for name in named_alike(encoding) if name not in names]
     if alike:
         notes.append(
             f"warning: named like the target: {listed(alike)}; if they were measured with it, leave them out with "
-            "--ignore."
+            "ignore (--ignore)."
         )
     return notes
 
@@ -205,7 +205,7 @@ def _bit_string_notes(column: BitString) -> list[str]:
     if column.padded:
         found.append(
             f"{column.name}: values of digits 0 and 1 only are read as strings of bits, with the zeros before them "
-            "that numbers lose; if they are quantities, choose domain 'real' (--domain real)."
+            "that numbers lose; if they are quantities, choose domain='real'."
         )
     return found
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from shlex import quote
 from typing import Final
 
 from sparsact.datasets.cell_values import listed
@@ -150,8 +149,8 @@ def without_side_columns(
     gone = gone if len(gone) < len(sides.surveys) else set()
     notes = []
     for (role, _), (first, *more) in kinds.items():
-        option = f"--{role.option} {quote(first)}" if weighted or role in (SPLIT, GROUPS) else ""
-        ignored, names = f"leave it out with --ignore {quote(first)}", listed([first, *more])
+        option = f"{role.option}={first!r}" if weighted or role in (SPLIT, GROUPS) else ""
+        ignored, names = f"leave it out with ignore={first!r}", listed([first, *more])
         remedy = f"name it with {option}, or {ignored}" if option else ignored
         if first not in gone:
             notes.append(f"warning: learned from, but by the name perhaps {role.looks}: {names}; if so, {remedy}.")
@@ -160,6 +159,6 @@ def without_side_columns(
             raise UnfitError(first, f" looks like {role.looks}", remedy)
         use = f"use {'one' if more else 'it'} with {option}, or " if option else ""
         looks = "they look" if more else "it looks"
-        back = f"learn from it with --columns {quote(f'*,{first}')}"
+        back = f"learn from it with columns={f'*,{first}'!r}"
         notes.append(f"left out, since {looks} like {role.looks}: {names}; {use}{back}.")
     return [survey for survey in sides.surveys if survey.name not in gone], notes

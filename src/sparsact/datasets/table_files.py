@@ -328,10 +328,10 @@ def _is_member(column: str, array: str) -> bool:
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
     """The end of a message about a name that is not there: what may be meant."""
-    if all(as_number(column) is not None for column in names):
+    if all(as_number(column) is not None for column in names) and list(names) != [*map(str, range(len(names)))]:
         return f"; its first row holds numbers ({', '.join(names[:3])}, ...) where names are due: add a row of names."
     if len(names) == 1 and (marks := [mark for mark in ";\t|, " if mark in names[0]]):
-        return f"; its only column is {names[0]!r}: name what separates columns, such as --separator {marks[0]!r}."
+        return f"; its only column is {names[0]!r}: name what separates columns, such as separator={marks[0]!r}."
     nearest = get_close_matches(name, names, n=3, cutoff=0.5)
     if nearest:
         return f"; did you mean {' or '.join(map(repr, nearest))}?"

@@ -72,7 +72,7 @@ class TargetSurvey:
                     self._refuse_numbers()
                     raise ValueError(
                         f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
-                        "choose a target with fewer, or --task regression if it is a number."
+                        "choose a target with fewer, or task='regression' if it is a number."
                     )
 
     def _see_limits(self, array: pa.Array, values: NDArray[np.float64]) -> None:
@@ -87,7 +87,7 @@ class TargetSurvey:
         ends = ",".join(f"{end:g}" if np.isfinite(end) else "" for end in (self.floor, self.ceiling))
         first = f"<{self.floor:g}" if np.isfinite(self.floor) else f">{self.ceiling:g}"
         fact = f"{self.name}: {self.n_limits:,} values such as '{first}' are read as the limit that they name"
-        remedy = f"with --censor {ends} a measurement model takes it for an end of the measurement"
+        remedy = f"with censor={ends!r} a measurement model takes it for an end of the measurement"
         return [f"{fact}; {remedy}."] * bool(self.numeric and self.n_limits)
 
     def state(self) -> dict[str, Any]:
@@ -130,9 +130,10 @@ class TargetSurvey:
         odd = sorted(text for text in self.classes if not is_numeric((text,)))
         slips = 2 * len(odd) <= len(self.classes) or all(map(is_written_amount, odd))
         if self.task == "auto" and odd and slips and len(self.classes) > 2:
-            remedy = "write numbers with a decimal point (or see --decimal), without separators and units"
-            remedy = "leave out rows of missing values with --drop-missing" if odd[0] in {*NULLS, *DASHES} else remedy
+            remedy = "write numbers with a decimal point (or pass decimal=','), without separators and units"
+            if odd[0] in {*NULLS, *DASHES}:
+                remedy = "leave out rows of missing values with drop_missing=True"
             raise ValueError(
                 f"target {self.name!r} holds {odd[0]!r}, which is not a finite number, as other values are or seem to "
-                f"be; {remedy}, or choose --task classification."
+                f"be; {remedy}, or choose task='classification'."
             )

@@ -155,7 +155,10 @@ class WithVerdict:
         Of classes, a better accuracy or a better R2 will do: where one class is frequent, a model may know which rows
         are the likelier ones, and yet rightly never name the rare class.
         """
-        return (self.confusion is not None and self.confusion.learned) or any(target.learned for target in self.targets)
+        if self.confusion is None:
+            return any(target.learned for target in self.targets)
+        mean = self.choices.models[0].r2  # of the indicators of the classes
+        return self.confusion.learned or mean.mean > mean.deviation
 
     @property
     def verdict(self) -> str:
@@ -191,7 +194,7 @@ class WithVerdict:
             return (
                 f"Held-out accuracy {self.confusion.accuracy:.1%} {model}; {self.confusion.majority:.1%} by always "
                 "naming the most frequent class. "
-                f"The classes' indicators have R² {first.r2}, where their frequencies give 0."
+                f"The classes' indicators have R² {self.choices.models[0].r2}, where their frequencies give 0."
             )
         if len(self.targets) > 1:
             scores = [f"{one.r2} for {one.name} (linear model {one.linear_r2.short})" for one in self.targets]

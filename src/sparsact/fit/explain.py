@@ -218,11 +218,7 @@ def influences(model: Expanded, points: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def scored_targets(
-    encoding: Encoding,
-    y: Array,
-    predicted: Array | None,
-    r2: Sequence[FoldScores],
-    linear_r2: Sequence[FoldScores],
+    encoding: Encoding, y: Array, predicted: Array | None, r2: Sequence[FoldScores], linear_r2: Sequence[FoldScores]
 ) -> tuple[TargetResult, ...]:
     """Every target (or class) with its scores and its held-out rows."""
     actual = as_numbers(encoding.targets[0], y).reshape(len(y), -1)

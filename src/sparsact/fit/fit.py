@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -23,7 +22,7 @@ from sparsact.fit.candidates.lsh import MAX_NUMBERS
 from sparsact.fit.choices import Choices
 from sparsact.fit.choose import kinds_to_try, select_model
 from sparsact.fit.effects import Background, explained_from
-from sparsact.fit.explain import confusion, function_names, scored_targets
+from sparsact.fit.explain import confusion, scored_targets
 from sparsact.fit.fold_sums import MAX_BITS, MAX_HELD_OUT, FoldSums, as_numbers
 from sparsact.fit.forecast import forecast
 from sparsact.fit.held_out import HeldOutScores
@@ -34,7 +33,7 @@ from sparsact.fit.reading import LOGARITHMS, LOGARITHMS_CHOSEN, check_targets, w
 from sparsact.fit.reference import has_reference, letters_at
 from sparsact.fit.result import FitResult, Resources
 from sparsact.fit.row_columns import FitRows, RowColumns
-from sparsact.fit.scores import FoldScores, LowDegreeInfo, Selected, noise_ceiling
+from sparsact.fit.scores import LowDegreeInfo, Selected, noise_ceiling
 from sparsact.learners import CubeEnsemble, LettersRegressor
 from sparsact.memory import peak_memory
 from sparsact.passes.progress import StageProgress, Stages
@@ -43,7 +42,6 @@ from sparsact.statistics.held_out_rows import HeldOutRows
 from sparsact.statistics.row_sample import RowSample
 
 MOST_LETTER_BITS: Final = 1 << 26  # of held-out rows of letters, eight to a byte of the file before they are compressed
-
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -113,12 +111,8 @@ class FitSteps:
         self, run: FitRun, held_out: HeldOutScores, encoding: Encoding, shown: Places, predicted: Array | None
     ) -> Targets:
         """The targets with the scores of the model and of the best linear one, and the rows shown."""
-        linear = run.selected.of_degree(1)
-        r2: Sequence[FoldScores] = held_out.r2()
-        of_linear: Sequence[FoldScores] = linear.targets
-        if self._is_classes:  # they share the mean R2 of their indicators
-            r2, of_linear = ([mean] * len(function_names(encoding)) for mean in (held_out.mean_r2, linear.r2))
-        return scored_targets(encoding, run.sample.rows()[1][shown], predicted, r2, of_linear)
+        linear = run.selected.of_degree(1).targets
+        return scored_targets(encoding, run.sample.rows()[1][shown], predicted, held_out.r2(), linear)
 
     def _from_reference(self, run: FitRun, fit: Fit, targets: Targets) -> Targets:
         """The targets with effects from a reference, which the encoding of the run takes, where they are counted so."""

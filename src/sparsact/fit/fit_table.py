@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
@@ -230,7 +231,8 @@ def fit_table(
     ('a × d', -2.0)
     """
     as_given = _named(data), None if test is None else _named(test)
-    if by_values := not (isinstance(target, str) or _is_names(target)):
+    target = str(target) if isinstance(target, Integral) else target  # names of columns of pandas may be numbers
+    if by_values := not (isinstance(target, Sequence) and all(isinstance(name, str) for name in target)):
         if is_paths(data):
             raise ValueError("`target` holds values, and `data` names files; pass the name of the column to learn.")
         data, target = with_target(data, target)
@@ -282,10 +284,6 @@ def fit_table(
     if checkpoint is not resume:
         checkpoint.remove()
     return result
-
-
-def _is_names(target: object) -> bool:
-    return isinstance(target, Sequence) and all(isinstance(name, str) for name in target)
 
 
 def _named(data: Data) -> str:

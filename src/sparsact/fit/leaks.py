@@ -20,7 +20,7 @@ LEAVES: Final = 16
 N_TREES: Final = 150
 LEAK: Final = (
     "warning: boosted trees predict {target} through {name} (held-out R² {trees:.3f}, without it {without:.3f}) and no "
-    "other model does; if {name} is not known before {target} is, leave it out with --ignore."
+    "other model does; if {name} is not known before {target} is, leave it out with ignore={name!r}."
 )
 
 

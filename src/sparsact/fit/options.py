@@ -70,6 +70,7 @@ class FitOptions:
             value = found[name]
             many = isinstance(value, Iterable) and not isinstance(value, str)
             found[name] = value if value is None else tuple(map(str, value if many else (value,)))
+        found |= {name: str(found[name]) for name in ROW_OPTIONS if found[name] is not None}
         if found["encoding"] is not None:
             found["encoding"] = found["encoding"].to_json()
         return cls(**found)

@@ -75,12 +75,12 @@ def _section(result: FitResult, place: int) -> Section:
 
 def _overview(result: FitResult) -> list[Display]:
     """Figures of the whole fit."""
-    drawn, choices, first = [], result.choices, result.targets[0]
-    if result.confusion is not None:
-        if len(choices.models) > 1 and first.r2.known:
-            drawn.append(fit_figures.class_scores_chart.display((_models(result, first), None)))
-        drawn.append(fit_figures.confusion_chart.display(result.confusion))
+    drawn, choices = [], result.choices
     scored = any(target.r2.known for target in result.targets)
+    if result.confusion is not None:
+        if len(choices.models) > 1 and scored:
+            drawn.append(fit_figures.class_scores_chart.display((_models(result, result.targets[0]), None)))
+        drawn.append(fit_figures.confusion_chart.display(result.confusion))
     if scored and (choices.highest_tried > 1 or choices.kind == "low-degree"):
         drawn.append(fit_figures.error_chart.display(choices.candidates))
     return drawn

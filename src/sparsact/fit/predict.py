@@ -104,7 +104,8 @@ def _row_names(encoding: Encoding, parts: Parts, id_column: str | None) -> list[
     own |= {_free(f"{name}_{end}", encoding) for name in encoding.target_names for end in ("low", "high")}
     sequences = [one.name for one in encoding.columns if isinstance(one, LetterString | Mutations | BitString)]
     if id_column is None:
-        found = [name for name in parts.names if name not in own and name not in encoding.source_columns][:1]
+        taken = own.union(encoding.source_columns, *(source.unread for source in parts.sources))
+        found = [name for name in parts.names if name not in taken][:1]
     elif own & {*(found := resolve([id_column], parts.names, "column"))}:
         raise ValueError(f"column {id_column!r} cannot name the rows, since predictions are written under that name.")
     return list(dict.fromkeys([*found, *(name for name in sequences if name not in own)]))

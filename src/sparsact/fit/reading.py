@@ -22,12 +22,10 @@ from sparsact.passes.progress import StageProgress
 from sparsact.passes.resumable import Checkpoint
 from sparsact.passes.source import Pass
 
-LOGARITHMS_CHOSEN: Final = (
-    "{name!r} spans a factor of {ratio:.3g}: log_target=False (--no-log-target) learns it as it is."
-)
+LOGARITHMS_CHOSEN: Final = "{name!r} spans a factor of {ratio:.3g}: log_target=False learns it as it is."
 LOGARITHM_FITS: Final = (
     "{name!r} spans a factor of {ratio:.3g}, and linear models of its logarithm make each held-out row {factor:.3g} "
-    "times as likely: learn the logarithm (log_target, --log-target)."
+    "times as likely: learn the logarithm with log_target=True."
 )
 LOGARITHMS: Final = (
     "the natural logarithm of the target is learned: R², effects and their intervals refer to it (an effect of 0.1 "

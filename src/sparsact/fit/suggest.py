@@ -207,11 +207,7 @@ class _Wanted(NamedTuple):
 
 
 def _quantities(
-    goal: str,
-    effects: Sequence[str | Sequence[str]] | None,
-    process: Process,
-    X: Bits,
-    rng: np.random.Generator,
+    goal: str, effects: Sequence[str | Sequence[str]] | None, process: Process, X: Bits, rng: np.random.Generator
 ) -> _Wanted:
     if goal != "effects":
         if effects is not None:

@@ -25,14 +25,10 @@ def formula(terms: Sequence[tuple[Subset, float]], most: int, feature_names: Seq
     '2 - 1 x0 x70'
     """
     some = [(subset, value) for subset, value in terms if value]
-    named = ((names_of(subset, feature_names), value) for subset, value in some[:most])
-    text = " ".join(_term(names, value) for names, value in named).removeprefix("+ ") or "0"
+    words = (("-" if c < 0 else "+", f"{abs(c):.4g}", *names_of(subset, feature_names)) for subset, c in some[:most])
+    text = " ".join(word for term in words for word in term).removeprefix("+ ") or "0"
     text = "-" + text[2:] if text.startswith("- ") else text
     return text + " + ..." * (len(some) > most)
-
-
-def _term(names: Sequence[str], value: float) -> str:
-    return " ".join(["-" if value < 0 else "+", f"{abs(value):.4g}", *names])
 
 
 class SubsetValues:

@@ -22,10 +22,7 @@ from sparsact.inference.sparse_linear import IntegerLayer, LayerState, SparseLin
 
 # In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
 # ``nn.TransformerEncoder`` packs padded inputs into nested tensors for it. Each tests an attribute of its own first.
-_FAST_PATHS: Final = {
-    nn.TransformerEncoderLayer: "activation_relu_or_gelu",
-    nn.TransformerEncoder: "use_nested_tensor",
-}
+_FAST_PATHS: Final = {nn.TransformerEncoderLayer: "activation_relu_or_gelu", nn.TransformerEncoder: "use_nested_tensor"}
 _SAVED: Final = "_sparsact_fast_path"
 
 

@@ -106,10 +106,7 @@ def observed(model: nn.Module, names: Iterable[str], seen: Callable[[str, Any, A
 
 
 def observe(
-    model: nn.Module,
-    names: Iterable[str],
-    shown: Iterable[Batch],
-    seen: Callable[[str, Any, Any], object],
+    model: nn.Module, names: Iterable[str], shown: Iterable[Batch], seen: Callable[[str, Any, Any], object]
 ) -> Any:
     """Run the model on batches in evaluation mode, and return the last output; ``seen`` as for :func:`observed`."""
     output = None

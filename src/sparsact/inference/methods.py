@@ -120,11 +120,7 @@ def checked_target(method: str, density: float | None, error: float | None) -> A
 
 
 def exact_replacement(
-    model: nn.Module,
-    block: Block,
-    screens: Screens | None = None,
-    device: str | None = None,
-    max_rows: int = MAX_ROWS,
+    model: nn.Module, block: Block, screens: Screens | None = None, device: str | None = None, max_rows: int = MAX_ROWS
 ) -> Replacement:
     """The block computed exactly at the units that are on; pre-activations only where ``screens`` do not prove it off.
 

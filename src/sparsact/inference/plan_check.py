@@ -71,10 +71,6 @@ def measured(
     for state in states:
         state.calls = state.sparse_calls = 0
     rounds = paired_seconds(model, some, ROUNDS, limit)
-    dense, sparse = (_undisturbed([times[side] for times in rounds]) for side in range(2))
+    # Means over batches of their medians over rounds: most calls are too short for another process to come between.
+    dense, sparse = (fmean(map(median, zip(*(times[side] for times in rounds), strict=True))) for side in range(2))
     return WholeModel(dense, sparse, len(rounds)), any(state.sparse_calls for state in states)
-
-
-def _undisturbed(rounds: Sequence[Sequence[float]]) -> float:
-    """Mean over batches of their median over rounds: most calls are too short for another process to come between."""
-    return fmean(median(times) for times in zip(*rounds, strict=True))

@@ -80,14 +80,7 @@ def products(p: int, degree: int) -> NDArray[np.int64]:
 
 
 def accumulate(
-    found: BucketPlaces,
-    ids: Ids,
-    Y: Array,
-    weights: Array,
-    sign: int,
-    degree: int,
-    counts: Counts,
-    sums: Array,
+    found: BucketPlaces, ids: Ids, Y: Array, weights: Array, sign: int, degree: int, counts: Counts, sums: Array
 ) -> int:
     """Add (``sign`` 1) or subtract (-1) rows in buckets ``ids`` (m, T): ``counts`` (B,) and ``sums`` (B, n_sums).
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -32,11 +33,20 @@ from typing import Any, Final, TypeVar
 
 Definition = TypeVar("Definition", bound=Callable[..., Any])
 
-native: Any
-try:
-    native = import_module("sparsact.kernels._native")
-except ImportError:  # built without a C++ compiler
-    native = None
+NOT_BUILT: Final = "sparsact was built without a C++ compiler: install one and reinstall sparsact"
+
+
+def loaded(name: str) -> tuple[Any, str]:
+    """A native module, or None and why it is not there, with a remedy."""
+    try:
+        return import_module(name), ""
+    except ModuleNotFoundError:
+        return None, NOT_BUILT
+    except ImportError as error:
+        return None, f"they are built but do not load here ({error}): reinstall sparsact for this Python and system"
+
+
+native, lacking = loaded("sparsact.kernels._native")
 
 
 def check_lock() -> None:
@@ -151,8 +161,15 @@ def _obey_environment() -> None:
     if native is None:
         if name == "native" or (isa and not name):
             raise ImportError(
-                f"{'SPARSACT_KERNELS=native' if name else f'SPARSACT_ISA={isa}'} wants native kernels, but sparsact "
-                "was built without a C++ compiler: install one and reinstall, or unset the variable."
+                f"{'SPARSACT_KERNELS=native' if name else f'SPARSACT_ISA={isa}'} wants native kernels, but {lacking}, "
+                "or unset the variable."
+            )
+        if lacking != NOT_BUILT and not name:
+            warnings.warn(
+                f"NumPy's kernels, several times slower, replace the native ones: {lacking}, or set "
+                "SPARSACT_KERNELS=reference to be rid of this warning.",
+                RuntimeWarning,
+                stacklevel=2,
             )
         return
     if isa:

@@ -69,7 +69,6 @@ def _backward(ctx: Any, needs: tuple[bool, ...], gradient: Tensor) -> tuple[Tens
 gated_rows = Operator(_gated_rows, lambda z, name: z.new_empty(z.shape[0], z.shape[1] // 2), _save, _backward)
 gated_gradient = Operator(_gated_gradient, lambda gradient, z, name: torch.empty_like(z))
 
-
 GATED: Final[dict[str, Activation]] = {"geglu": F.gelu, "reglu": F.relu, "swiglu": F.silu}
 
 

@@ -76,11 +76,7 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
             )
     ignored = {f"{name}.{each}" for name, layer in layers.items() for each in _shard(layer, mesh)}
     known: Any = getattr(model, "_ddp_params_and_buffers_to_ignore", [])
-    names: Any = [
-        *known,
-        *ignored,
-        *(each.removeprefix(".") for each in ignored),
-    ]  # of a layer itself, it takes both
+    names: Any = [*known, *ignored, *(each.removeprefix(".") for each in ignored)]  # of a layer itself, it takes both
     model._ddp_params_and_buffers_to_ignore = names  # where DistributedDataParallel looks for them
     return len(layers)
 

@@ -135,12 +135,7 @@ class HashMemory(Memory):
         return self._select(x, None, documents, mask)
 
     def forward_with_selection(
-        self,
-        x: Tensor,
-        *,
-        context: Tensor | None = None,
-        documents: Tensor | None = None,
-        mask: Tensor | None = None,
+        self, x: Tensor, *, context: Tensor | None = None, documents: Tensor | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, Selection]:
         """Outputs (..., S, d_model) for token ids ``x`` (..., T), and the slots that they were read from.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -102,7 +102,6 @@ class MixtureOfExperts(RoutedLayer):
     True
     """
 
-    unit_name: ClassVar[str] = "experts"
     _activated: Callable[[Tensor], Tensor]
     load: Tensor  # no buffer: DistributedDataParallel would put one process's in the place of the others'
     exchange: Callable[[MixtureOfExperts, Tensor, Selection], Tensor] | None = None

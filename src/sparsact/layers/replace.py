@@ -16,12 +16,7 @@ from sparsact.routing.selection import EMPTY, Selection
 
 TAKEN: Final = "_replaced_forward"  # the attribute that holds a forward that was taken
 # Attributes of a class of experts whose function is `down(act(gate) * up)` over stacked weights.
-PLAIN: Final = {
-    "has_bias": False,
-    "is_transposed": False,
-    "is_concatenated": True,
-    "has_post_expert_norm": False,
-}
+PLAIN: Final = {"has_bias": False, "is_transposed": False, "is_concatenated": True, "has_post_expert_norm": False}
 
 
 def replace_experts(model: nn.Module) -> int:

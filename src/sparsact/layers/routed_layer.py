@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -149,7 +149,6 @@ MAX_UNCOLLECTED: Final = 8  # steps of training without their auxiliary losses, 
 class RoutedLayer(nn.Module):
     """Base of layers whose ``routing`` chooses units for each input; ``_fill`` draws the other parameters."""
 
-    unit_name: ClassVar[str] = "units"
     """What the load lines of :func:`routing_losses` call the units."""
     routing: Routing
     in_features: int

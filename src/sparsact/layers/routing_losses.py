@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import Tensor, nn
 
-from sparsact.layers.routed_layer import RoutedLayer
 from sparsact.routing.expert_gates import InputChoice
 from sparsact.routing.selection import Selection
 from sparsact.routing.statistics import RoutingStatistics
@@ -122,20 +121,14 @@ class RoutingLosses:
     def __str__(self) -> str:
         lines = []
         for name, its in self.statistics.items():
-            layer = self.layers[name]
-            units = layer.unit_name if isinstance(layer, RoutedLayer) else "experts"  # of transformers
             bits = f"entropy {its.entropy:.2f} of at most {log2(len(its.counts)):.2f} bits"
-            lines.append(f"{name or type(layer).__name__}: {its.line(units)}, {bits}")
+            lines.append(f"{name or type(self.layers[name]).__name__}: {its}, {bits}")
         return "\n".join(lines)
 
 
 @contextmanager
 def routing_losses(
-    model: nn.Module,
-    *,
-    weight: float = WEIGHT,
-    group: ProcessGroup | None = None,
-    earlier: RoutingLosses | None = None,
+    model: nn.Module, *, weight: float = WEIGHT, group: ProcessGroup | None = None, earlier: RoutingLosses | None = None
 ) -> Iterator[RoutingLosses]:
     r"""Collect the auxiliary losses of all routed layers of a model that runs within a ``with`` statement.
 

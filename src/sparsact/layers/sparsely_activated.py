@@ -10,14 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sparsact.layers.gather import gather_dot, gather_sum
-from sparsact.layers.routed_layer import (
-    Flops,
-    RoutedLayer,
-    Routing,
-    activation_of,
-    as_computed,
-    fill_uniform,
-)
+from sparsact.layers.routed_layer import Flops, RoutedLayer, Routing, activation_of, as_computed, fill_uniform
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
 from sparsact.validation.parameters import checked_option, checked_size

@@ -20,6 +20,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
@@ -152,6 +153,12 @@ def distil(
         raise ValueError("`students` must hold an estimator or more; got none: pass some, or None for the default.")
     if max_microseconds is not None:
         checked_positive(max_microseconds, "`max_microseconds`")
+    if out_of_fold is not None and teacher is not None:
+        try:
+            teacher.predict(X[:1])
+        except NotFittedError as unfitted:
+            fact = "`teacher` must be fitted where `out_of_fold` holds its predictions, and it is not"
+            raise ValueError(f"{fact}; call its fit first, or pass None for it.") from unfitted
     level = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
     seed, order = int(rng.integers(2**31)), rng.permutation(len(y))

@@ -112,12 +112,8 @@ class RoutingStatistics:
         return dead or self.jain_index < LEAST_FAIRNESS * choices / (choices + t - 1)
 
     def __str__(self) -> str:
-        return self.line("units")
-
-    def line(self, units: str) -> str:
-        """One line about the load, which calls the units by that name."""
         return (
-            f"{self.n_inputs:,} inputs over {len(self.counts):,} {units}: busiest {self.imbalance:.2f} times its "
+            f"{self.n_inputs:,} inputs over {len(self.counts):,} units: busiest {self.imbalance:.2f} times its "
             f"share, dead {self.dead_share:.0%}, Jain index {self.jain_index:.2f}, dropped {self.drop_rate:.0%}, "
             f"missed {self.miss_rate:.0%}"
         ).replace("%", " %")

@@ -240,6 +240,8 @@ def _errors_name_place(**tables: object) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
+        if "0 feature(s)" in str(error):
+            raise ValueError(f"`X` has no columns; pass one or more for each row. {error}") from error
         if "NaN" not in str(error) and "infinity" not in str(error):
             raise
         for name, values in tables.items():

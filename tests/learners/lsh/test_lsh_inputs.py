@@ -212,3 +212,17 @@ def test_the_boundary_between_few_and_many():
         codes = np.arange(200.0) % n
         learner = model(categorical_features=[0]).fit(np.column_stack([codes, Y[:200]]), Y[:200])
         assert len(learner._inputs.sources) == 1 + coded
+
+
+@pytest.mark.parametrize("n_rows", [40, 41])
+def test_a_row_of_weight_2_is_the_same_row_twice_also_to_medians(n_rows):
+    """Medians of all rows, even and odd in number, are the same floats; the answers differ by the order of sums."""
+    table, targets = GAPS[:n_rows], Y[:n_rows]
+    weights = np.random.default_rng(3).integers(0, 4, n_rows)
+    twice, targets_twice = np.repeat(table, weights, axis=0), np.repeat(targets, weights)
+    weighted = model().fit(table, targets, weights.astype(float))
+    repeated = model().fit(twice, targets_twice)
+    np.testing.assert_array_equal(weighted._inputs.fills, np.nanmedian(twice, axis=0))
+    np.testing.assert_array_equal(weighted._inputs.fills, repeated._inputs.fills)
+    assert (weighted._inputs.fills != np.nanmedian(table[weights > 0], axis=0)).any()
+    np.testing.assert_allclose(weighted.predict(GAPS), repeated.predict(GAPS), rtol=1e-9, atol=1e-9)

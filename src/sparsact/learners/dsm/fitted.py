@@ -31,11 +31,7 @@ _LEARNED: Final[Checks] = {
 _BOTTOM: Final = {"B": ArrayField("t n"), "c": ArrayField("t"), "centre": ArrayField("n", finite=True, optional=True)}
 _SOLUTION: Final = {"A": ArrayField("T t"), "intercept": ArrayField("T")}
 _UNIT: Final = {"unit": ArrayField("T", finite=True, nonnegative=True, optional=True)}
-_TRAINED: Final = {
-    "velocity": ArrayField("T t"),
-    "intercept_velocity": ArrayField("T"),
-    "losses": ArrayField("epochs"),
-}
+_TRAINED: Final = {"velocity": ArrayField("T t"), "intercept_velocity": ArrayField("T"), "losses": ArrayField("epochs")}
 
 
 class FittedDSM:

@@ -129,10 +129,7 @@ def _by_linear_program(met: NDArray[np.float64], n: float, least: float) -> floa
     objective = np.concatenate([np.zeros(size), weigh, weigh])
     # expected @ h + above - below = fingerprint, and the probabilities of rare buckets sum to their share of the rows
     equal = np.vstack(
-        [
-            np.hstack([expected, np.eye(width), -np.eye(width)]),
-            np.concatenate([probabilities, np.zeros(2 * width)]),
-        ]
+        [np.hstack([expected, np.eye(width), -np.eye(width)]), np.concatenate([probabilities, np.zeros(2 * width)])]
     )
     right = np.concatenate([fingerprint, [rare.sum() / n]])
     solve: Any = linprog  # its type hints are narrower than what it takes

@@ -209,11 +209,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     # ---- smaller forms ----
 
     def predictor(
-        self,
-        dtype: str | None = None,
-        *,
-        max_bytes: float | None = None,
-        max_microseconds: float | None = None,
+        self, dtype: str | None = None, *, max_bytes: float | None = None, max_microseconds: float | None = None
     ) -> TablePredictor | CompactPredictor:
         """The model as it is now, for single queries: ``model.predictor()(x)``; later updates do not change it.
 

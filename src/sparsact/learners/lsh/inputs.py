@@ -97,12 +97,11 @@ class InputRules:
         empty = lacking.all(axis=0)
         if empty.any():
             warnings.warn(
-                f"column {int(np.argmax(empty))} of `X` holds no value in any row; the model ignores it.",
-                stacklevel=2,
+                f"column {int(np.argmax(empty))} of `X` holds no value in any row; the model ignores it.", stacklevel=2
             )
         fills = np.zeros(d)
         for column in np.flatnonzero(~empty & ~categorical):
-            fills[column] = np.nanmedian(X[there, column])
+            fills[column] = _median(X[there, column], weights[there])
         gaps = np.logical_and(lacking.any(axis=0), ~empty)
         codes = [
             CategoryCodes.of(i, X[there, i], Y[there], weights[there], has_gap=bool(gaps[i]))
@@ -237,6 +236,16 @@ class InputRules:
         if used and not 0 <= min(used) <= max(used) < n_columns:
             raise ValueError("inputs name columns that are not there")
         return cls(found["fills"], found["gaps"], tuple(codes), names)
+
+
+def _median(values: Array, weights: Array) -> float:
+    """Median of the values that are there; a row of weight 2 counts as two rows."""
+    if weights.min() == weights.max():
+        return float(np.nanmedian(values))
+    order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]  # NaN comes last
+    reached = np.cumsum(weights[order])
+    middle = [np.searchsorted(reached, reached[-1] / 2, side) for side in ("left", "right")]
+    return float(np.mean(values[order[middle]]))
 
 
 def is_plain_target(y: ArrayLike, n_rows: int, multi_output: bool) -> bool:

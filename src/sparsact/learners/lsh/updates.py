@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import monotonic, sleep
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
@@ -219,11 +221,13 @@ class PendingUpdate:
     @staticmethod
     def await_readers(readers: list[Any], nbytes: int) -> None:
         """Take the readers from the list; put back each that is read for longer than a copy of the bytes takes."""
-        held = [ref(reader) for reader in readers]
+        gone = SimpleQueue[Any]()  # which the end of a reader, in any thread, puts its reference in
+        held = [ref(reader, gone.put) for reader in readers]
         readers.clear()  # whoever wants to predict now waits for the lock of the model
         end = monotonic() + SECONDS_A_BYTE * nbytes
-        while any(weak() is not None for weak in held) and monotonic() < end:
-            sleep(1e-4)
+        with suppress(Empty):
+            for _ in held:
+                gone.get(timeout=max(0.0, end - monotonic()))
         readers[:] = [reader for weak in held if (reader := weak()) is not None]
 
     def save_rows(self, keys: NDArray[np.uint64]) -> None:

@@ -29,7 +29,6 @@ MOST_WORK: Final = 1.2e11  # multiplications of all descents if there are severa
 LOSSLESS: Final = 1.1  # an error of this times the least error of any wider network
 NEGLIGIBLE: Final = 1e-7  # of the variance
 
-
 Model = TypeVar("Model")
 
 
