@@ -84,6 +84,8 @@ def read_model(kind: type[Any], state: State, arrays: Arrays) -> Any:
     model.table_errors_ = schema.read_arrays(errors, arrays, tables=layout.n_tables).get("table_errors")
     model._set_targets(state, arrays)
     model._forget_solution()
+    if model.table_.n_rows:
+        _ = model._predictor._row  # made now: the first query takes no longer than others
     return model
 
 
