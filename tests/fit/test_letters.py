@@ -107,7 +107,7 @@ def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     for title in ("Sites and pairs of sites", "Effects of letters", "Variance by how many sites act together"):
         assert title in page
-    assert "beyond what smaller sets" not in page  # which is said of bits
+    assert "changes the effect of the other" not in page  # which is said of bits
     if model == "low-degree":
         chosen.save(tmp_path / "m.sparsact")
         assert main(["inspect", str(tmp_path / "m.sparsact"), "--top", "3"]) == 0

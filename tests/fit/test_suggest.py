@@ -247,8 +247,8 @@ REFUSED = {
     "a budget of 2.5 is no number of rows": {"budget": 2.5},
     "no effect 'z' in the table": {"effects": ["z"]},
     "no effect is named": {"effects": []},
-    "effects are named, and the goal is maximum": {"effects": ["a"], "goal": "maximum"},
-    "costs are of rows of a table": {"costs": [1.0]},
+    "effects are given, but the goal is maximum": {"effects": ["a"], "goal": "maximum"},
+    "costs belong to rows of a table": {"costs": [1.0]},
     "a budget of 1 buys none of 2 candidates that cost 4 or more": {
         "costs": [4.0, 5.0],
         "candidates": {name: [0, 1] for name in NAMES},
@@ -281,7 +281,7 @@ def test_rows_that_cannot_be_read_are_left_out_alone(fitted):
     for n_costs in (64, 66):
         with pytest.raises(ValueError, match="costs must be 65"):
             sa.suggest_rows(model, 5.0, every, costs=np.ones(n_costs))
-    with pytest.raises(ValueError, match=r"no measured row can be read \(1 of 1 rows; row 1, f: 7 is"):
+    with pytest.raises(ValueError, match=r"none of the measured rows can be read \(1 of 1 rows; row 1, f: 7 is"):
         sa.suggest_rows(model, 3, measured=wrong)
     lacking = pa.concat_tables([data, table_of(X[:1], pa.array([None], data["y"].type))])
     found = sa.suggest_rows(model, 3, measured=lacking)

@@ -24,10 +24,10 @@ OPTIONS = {"model": "low-degree", "degree": 1, "alpha": 1.0, "explain": False}
 GOOD = {"name": "fine", "seq": "ACG", "mutant": "M1A", "colour": "red", "x": "0.5"}
 BAD = {  # a cell, and what is said of it
     "letter": ({"seq": "ACN"}, "seq: letter 'N' of 'ACN' at place 3 is not among the letters"),
-    "length": ({"seq": "AC"}, "seq: 'AC' has 2 letters, and the table that was learned from has 3"),
+    "length": ({"seq": "AC"}, "seq: 'AC' has 2 letters, and the training table has 3"),
     "no sequence": ({"seq": None}, "seq: the value is missing"),
     "mutation": ({"mutant": "Q3R"}, "mutant: 'Q3R' has a mutation that is not among the mutations"),
-    "no list": ({"mutant": "twelve"}, "mutant: 'twelve' is no list of mutations"),
+    "no list": ({"mutant": "twelve"}, "mutant: 'twelve' is not a list of mutations"),
     "category": ({"colour": "pink"}, "colour: 'pink' is not among the values"),
     "no number": ({"x": "much"}, "x: 'much' is not a finite number"),
     "two": ({"seq": "AC", "colour": "pink"}, "'pink' is not among the values"),

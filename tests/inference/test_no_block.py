@@ -58,7 +58,7 @@ def changed_between(m, x):
         (lambda m, x: m.b(F.gelu(m.a(x) + m.g(x))), "not a function of one, times the other"),
         (lambda m, x: m.b(F.gelu(m.a(x)) * m.g(x + 1)), "these do not read the same input"),
         (changed_between, "these do not read the same input"),
-        (lambda m, x: m.b(F.gelu(m.a(x)) * m.a(x)), "one layer before its activation, or two"),
+        (lambda m, x: m.b(F.gelu(m.a(x)) * m.a(x)), "one or two layers before its activation"),
         (
             lambda m, x: m.b(F.gelu(m.a(x)) + x.sum(-1, keepdim=True)),
             "b reads a through add, with other numbers",

@@ -45,7 +45,7 @@ def test_blocks_of_another_model_are_refused(other, width, message, method):
         ({"method": "exact"}, "`inputs` are needed"),
         ({"method": "exact", "inputs": torch.randn(8, 12)}, "never exactly zero"),
         ({"method": "certified", "inputs": torch.randn(8, 12)}, "never exactly zero"),
-        ({"method": "exact", "inputs": torch.randn(8, 12)}, 'Any activation is taken by method="approximate"'),
+        ({"method": "exact", "inputs": torch.randn(8, 12)}, 'method="approximate" and weights="int8" take any'),
     ],
 )
 def test_clear_errors(arguments, message):

@@ -25,7 +25,7 @@ REFUSED = {
     "cannot be made from {}": lambda: MixtureOfExperts(n, hidden, n_experts=3, router="hash_table"),
     "a power of two of experts": lambda: layer("tree", n_experts=6),
     "pass n_active=1": lambda: layer("tree", n_active=2),
-    "looks at pre-activations": lambda: MixtureOfExperts(n, hidden, router=routing.TopK(2)),
+    "reads pre-activations": lambda: MixtureOfExperts(n, hidden, router=routing.TopK(2)),
     "`n_experts` = 3, but": lambda: MixtureOfExperts(n, hidden, n_experts=3, router=routing.Switch(4)),
     r"`jitter` must be a number in \[0, 1\)": lambda: layer(jitter=1.5),
     "causal=True .* ExpertChoice.* looks at others": lambda: layer("expert_choice", causal=True),

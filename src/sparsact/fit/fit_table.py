@@ -232,11 +232,11 @@ def fit_table(
     as_given = _named(data), None if test is None else _named(test)
     if by_values := not (isinstance(target, str) or _is_names(target)):
         if is_paths(data):
-            raise ValueError("`target` holds values, and `data` names files; pass the name of the column to learn.")
+            raise ValueError("`target` holds values, but `data` names files; pass the name of the target column.")
         data, target = with_target(data, target)
     options = FitOptions.of(locals())
     if split is not None and test is not None:
-        raise ValueError("split and test both name rows to score; leave one of the two out.")
+        raise ValueError("split and test both choose rows to score; leave one of the two out.")
     dialect = Dialect(separator, decimal)
     parts = Parts.open(data, dialect)
     of_files = list(dict.fromkeys(source.note for source in parts.sources if source.note))

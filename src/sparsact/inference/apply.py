@@ -165,7 +165,10 @@ def verified(
                 with applied(model, [alone]):
                     same = are_close(dense, outputs(model, blocks, batch))
                 if not same:
-                    alone, plan = Replacement(), refused(plan, "the model changed: pre-activations are read elsewhere")
+                    alone, plan = (
+                        Replacement(),
+                        refused(plan, "the model changed: pre-activations are read elsewhere"),
+                    )
             found.append((alone, plan))
     return apply(model, found)
 
@@ -190,7 +193,7 @@ def _with_sparse_share(plan: BlockPlan, state: LayerState | None) -> BlockPlan:
     if not state.calls:
         return replace(plan, reason=f"{plan.reason}; no call reached its layers")
     if not state.sparse_calls:
-        return replace(plan, reason=f"{plan.reason}; no call shown was computed sparsely")
+        return replace(plan, reason=f"{plan.reason}; no sample call was computed sparsely")
     return replace(plan, share=state.sparse_calls / state.calls)
 
 
