@@ -51,7 +51,7 @@ def test_identifiers_are_left_out_and_strict_refuses_them(tmp_path, name, rows):
     assert table.feature_names == ("a", "b")
     assert [note for note in table.encoding.notes if note.startswith("left out") and (name or "''") in note]
     for options in ({"strict": True}, {"columns": ["a", name]}):
-        with pytest.raises(ValueError, match=f"column {name!r} (holds|numbers).*--ignore"):
+        with pytest.raises(ValueError, match=f"column {name!r} (has|holds|numbers).*--ignore"):
             open_table(path, "y", domain="auto", **options)
 
 
@@ -142,7 +142,7 @@ def test_values_keep_their_text_and_integers_their_digits(tmp_path):
     centre, scale = table.encoding.columns[-1].centre, counts.std()
     expected = [float(int(value) - int(centre)) / scale for value in big]
     np.testing.assert_allclose(read[:, -1], expected, rtol=1e-14)
-    with pytest.raises(ValueError, match=r"column 'big', row \d+: .* an integer beyond 2\*\*53 .* subtract a constant"):
+    with pytest.raises(ValueError, match=r"column 'big', row \d+: .* an integer beyond 2\*\*53, .* subtract a"):
         list(open_table(path, "y", domain="real").batches())
 
 

@@ -70,7 +70,7 @@ def test_names_are_ordered_by_their_numbers_and_a_name_that_exists_is_no_pattern
         files(str(tmp_path / "z*.csv"))
     with pytest.raises(ValueError, match=r"p9\.csv' is given twice, so its rows would count twice"):
         files([tmp_path / "p9.csv", str(tmp_path / "p*.csv")])
-    with pytest.raises(ValueError, match="no table is named"):
+    with pytest.raises(ValueError, match="no table is given"):
         files([])
 
 

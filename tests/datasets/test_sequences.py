@@ -181,7 +181,7 @@ def test_bit_strings_that_lost_their_zeros_are_padded(kind, n_rows, batch_rows):
     table = open_table(pa.table({"g": spelled, "y": range(n_rows)}), "y", batch_rows=batch_rows)
     X = np.concatenate([X for X, _ in table.batches()])
     np.testing.assert_array_equal(X, [list(map(int, text)) for text in texts])
-    assert any("zeros before them" in note for note in table.encoding.notes)
+    assert any("with leading zeros restored" in note for note in table.encoding.notes)
     again = Encoding.from_json(table.encoding.to_json())
     new = pa.table({"g": [1, 101]})
     assert next(iter(encoded_table(new, again).points())).tolist() == [[0, 0, 0, 0, 1], [0, 0, 1, 0, 1]]

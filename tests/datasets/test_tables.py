@@ -293,7 +293,5 @@ def test_dates_are_refused(tmp_path):
 def test_another_separator_is_seen(tmp_path):
     path = tmp_path / "semicolons.csv"
     path.write_text("a;b;y\n1;0;2\n0;1;3\n1;1;3;4\n")  # rows that do not agree
-    with pytest.raises(
-        ValueError, match="its only column is 'a;b;y': name what separates columns, such as --separator"
-    ):
+    with pytest.raises(ValueError, match="its only column is 'a;b;y': name the separator, such as --separator"):
         open_table(path, "y")

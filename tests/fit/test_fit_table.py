@@ -303,7 +303,7 @@ def frame(**changed):
         (frame(), "y", {"resume": "s"}, "`resume` needs a table on disk, but this one is in memory; write it"),
         (frame(), "y", {"cluster": "local:1"}, "`cluster` needs a table on disk"),
         ("no.csv", "y", {}, "no table 'no.csv'; check the path"),
-        ([], "y", {}, "no table is named"),
+        ([], "y", {}, "no table is given"),
     ],
 )  # fmt: skip
 def test_bad_input(data, target, options, message):

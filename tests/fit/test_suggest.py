@@ -244,7 +244,7 @@ def test_other_models_need_the_rows(fitted, tmp_path):
 REFUSED = {
     "goal must be one of": {"goal": "best"},
     "budget must be a finite number above 0": {"budget": 0},
-    "a budget of 2.5 is no number of rows": {"budget": 2.5},
+    "a budget of 2.5 is not a number of rows": {"budget": 2.5},
     "no effect 'z' in the table": {"effects": ["z"]},
     "no effect is named": {"effects": []},
     "effects are given, but the goal is maximum": {"effects": ["a"], "goal": "maximum"},
@@ -325,4 +325,4 @@ def test_the_command(fitted, capsys, tmp_path):
     assert "price" in told
     status, _, err = run(capsys, "suggest", saved, "--n", 2.5)
     assert status == 2
-    assert "a budget of 2.5 is no number of rows" in err
+    assert "a budget of 2.5 is not a number of rows" in err

@@ -258,7 +258,8 @@ def test_a_verdict_begins_with_the_scores():
     )
     assert classes().verdict == (
         f"Held-out accuracy {(50 + 61 + 40) / 166:.1%} by a polynomial of degree 2; {67 / 166:.1%} by always naming "
-        "the most frequent class. R² of the class indicators is 0.826 ± 0.021; predicting the class frequencies gives 0."
+        "the most frequent class. R² of the class indicators is 0.826 ± 0.021; "
+        "predicting the class frequencies gives 0."
     )
 
 

@@ -272,9 +272,7 @@ def _rows_of(candidates: Data, encoding: Encoding) -> _Candidates:
 def _checked_costs(costs: str | ArrayLike, rows: _Candidates | None) -> Array:
     """Costs of the rows of a table that can be read."""
     if rows is None:
-        raise ValueError(
-            "costs belong to rows of a table, but no candidates are given; name a table, or drop the costs."
-        )
+        raise ValueError("costs belong to rows of a table, but there is no table; name one, or drop the costs.")
     if isinstance(costs, str):
         (name,) = resolve([costs], rows.table.column_names, "column")
         found = numbers(rows.table[name].combine_chunks(), name, 0)

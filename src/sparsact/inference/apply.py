@@ -165,10 +165,7 @@ def verified(
                 with applied(model, [alone]):
                     same = are_close(dense, outputs(model, blocks, batch))
                 if not same:
-                    alone, plan = (
-                        Replacement(),
-                        refused(plan, "the model changed: pre-activations are read elsewhere"),
-                    )
+                    alone, plan = Replacement(), refused(plan, "the model changed: pre-activations are read elsewhere")
             found.append((alone, plan))
     return apply(model, found)
 

@@ -297,10 +297,8 @@ class Plan:
 
 
 LEGEND: Final = (
-    "density: share of active units; pays to: highest density at which the method is faster; rows: rows a call; calls: "
-    "share computed sparsely.",
-    "dense, sparse: median time of a call; gain: dense over sparse; bound: highest possible gain, by bytes of weights "
-    "read.",
+    "density: active units; pays to: highest density at which the method is faster; rows: a call; calls: run sparsely.",
+    "dense, sparse: median time of a call; gain: dense over sparse; bound: highest gain, by bytes of weights read.",
 )
 
 
