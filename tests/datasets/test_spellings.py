@@ -221,7 +221,7 @@ REFUSED = {
         "column 'y', row 1: the value is missing; fill it in, or leave such rows out with --drop-m",
     ),
     "infinite": ([*Y[1:], "inf"], "column 'y', row 40: 'inf' is not a finite number; correct the row"),
-    "a dash": ([*Y[1:], "-"], "row 40: '-' is not a finite number; if it stands for a missing value, --drop-missing"),
+    "a dash": ([*Y[1:], "-"], "row 40: '-' is not a finite number; if it means a missing value, --drop-missing"),
 }
 
 

@@ -104,7 +104,7 @@ def test_many_rows_are_sampled(monkeypatch):
 def test_what_processes_refuse():
     table = landscape(2)[0].head(64).assign(z=0.5, kind=["a", "b"] * 32, level=np.linspace(0, 1, 64))
     table.loc[:30, "z"] = 1.0
-    with pytest.raises(ValueError, match="a Gaussian process takes one target, and 2 are named"):
+    with pytest.raises(ValueError, match="a Gaussian process takes one target, got 2"):
         sa.fit_table(table, ["y", "z"], ignore=["kind", "level"], model="gp")
     with pytest.raises(ValueError, match="there are columns of numbers"):
         sa.fit_table(table, "y", ignore=["kind", "z"], model="gp")

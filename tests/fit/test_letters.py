@@ -207,7 +207,7 @@ def test_columns_of_categories_and_mutations_are_sites_too(table, kind):
             "'b' has more than 64 different numbers; choose model auto",
         ),
         ({"a": list("XYZW") * 10, "y": ["yes", "no"] * 20}, "needs numbers to predict .* the target is classes"),
-        ({"a": list("XYZW") * 10, "y": range(40), "z": range(40)}, "takes one target, and 2 are named"),
+        ({"a": list("XYZW") * 10, "y": range(40), "z": range(40)}, "takes one target, got 2"),
     ],
 )
 def test_tables_that_it_cannot_take(columns, message):

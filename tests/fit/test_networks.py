@@ -120,7 +120,7 @@ def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
 def test_what_networks_refuse():
     table = gated(60, 2).assign(z=1.5, kind=["rare"] + ["often"] * 59)
     table.loc[:30, "z"] = -1.0
-    with pytest.raises(ValueError, match="one target, and 2 are named"):
+    with pytest.raises(ValueError, match="one target, got 2"):
         sa.fit_table(table, ["y", "z"], ignore="kind", model="network")
     with pytest.raises(ValueError, match="class 'rare' is in one fold only"):
         sa.fit_table(table, "kind", ignore=["y", "z"], model="network")

@@ -101,7 +101,7 @@ def test_degrees_within_reach():
 def test_what_sparse_polynomials_refuse():
     table = planted(60, 5).assign(level=np.linspace(0, 1, 60), z=0.5, three=list("abc") * 20)
     table.loc[:30, "z"] = 1.0
-    with pytest.raises(ValueError, match="a sparse polynomial takes one target, and 2 are named"):
+    with pytest.raises(ValueError, match="a sparse polynomial takes one target, got 2"):
         sa.fit_table(table, ["y", "z"], ignore=["side", "three"], model="sparse")
     with pytest.raises(ValueError, match="there are columns of numbers"):
         sa.fit_table(table, "y", ignore=["side", "z", "three"], model="sparse")

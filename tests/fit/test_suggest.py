@@ -294,7 +294,7 @@ def test_numbers_classes_and_several_targets_are_refused():
     columns = {name: rng.integers(0, 2, 40) for name in "ab"} | {"u": rng.normal(size=40), "y": rng.normal(size=40)}
     data = pa.table(columns | {"z": rng.normal(size=40), "class": rng.choice(["red", "blue"], 40)})
     for target, ignore, message in (
-        ("y", ("z", "class"), "'u' is a number"),
+        ("y", ("z", "class"), "'u' holds numbers"),
         ("class", ("u", "y", "z"), "a target of classes"),
         (("y", "z"), ("u", "class"), "2 targets"),
     ):

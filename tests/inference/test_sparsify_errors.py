@@ -14,7 +14,7 @@ BAD = {
     "no row": ({"inputs": torch.zeros(0, 24)}, ValueError, "pass batches with rows"),
     "array": ({"inputs": torch.zeros(2, 24).numpy()}, TypeError, "torch.as_tensor"),
     "list of lists": ({"inputs": [[torch.zeros(2, 24)]]}, TypeError, "a batch must be a tensor"),
-    "no block": ({"blocks": []}, ValueError, "one at least"),
+    "no block": ({"blocks": []}, ValueError, "at least one"),
     "options": ({"density": 0.9}, ValueError, "takes no density: it computes"),
 }
 

@@ -198,7 +198,7 @@ def _bounds(censor: Censor) -> Censor:
         lower, upper = (None if part in (None, "") else float(part) for part in parts)
     except (TypeError, ValueError):
         raise ValueError(
-            f"censor {censor!r} is neither 'auto', 'none' nor LOWER,UPPER: two numbers, one of which may be missing, "
+            f"censor {censor!r} is neither 'auto', 'none' nor LOWER,UPPER: two numbers, or one alone, "
             "such as '7,' or '0,1'."
         ) from None
     if (lower is None and upper is None) or not (-inf if lower is None else lower) < (inf if upper is None else upper):
