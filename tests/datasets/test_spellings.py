@@ -92,7 +92,7 @@ def test_commas_beside_decimal_points_are_left_alone_and_options_overrule(tmp_pa
     assert next(comma.batches(["b", "y"], 9)).to_pydict() == {"b": ["1.5", "2.5"], "y": ["2345", "1.5"]}
     assert open_source(path, Dialect(separator=";")).names == ("a,b,y",)
     for wrong in ({"separator": ""}, {"separator": ",,"}, {"separator": "\n"}, {"decimal": ";"}):
-        with pytest.raises(ValueError, match="is none|must be"):
+        with pytest.raises(ValueError, match=r"is none|must be"):
             Dialect(**wrong)
 
 

@@ -28,9 +28,9 @@ REFUSED = {
     "reads pre-activations": lambda: MixtureOfExperts(n, hidden, router=routing.TopK(2)),
     "`n_experts` = 3, but": lambda: MixtureOfExperts(n, hidden, n_experts=3, router=routing.Switch(4)),
     r"`jitter` must be a number in \[0, 1\)": lambda: layer(jitter=1.5),
-    "causal=True .* ExpertChoice.* looks at others": lambda: layer("expert_choice", causal=True),
-    "causal=True .* Switch.* looks at others": lambda: layer("switch", causal=True),
-    "causal=True .* SoftmaxTopK.* looks": lambda: layer(capacity_factor=None, eval_capacity_factor=2.0, causal=True),
+    "causal=True .* ExpertChoice.* reads the whole batch": lambda: layer("expert_choice", causal=True),
+    "causal=True .* Switch.* reads the whole batch": lambda: layer("switch", causal=True),
+    "causal=True .* SoftmaxTopK.* reads": lambda: layer(capacity_factor=None, eval_capacity_factor=2.0, causal=True),
     "`causal` must be": lambda: layer(causal="yes"),
     "`z_loss` belongs to the router": lambda: MixtureOfExperts(n, hidden, router=routing.Switch(4), z_loss=1),
     r"`mask` must be a bool tensor of shape \(3,\)": lambda: layer()(
