@@ -61,7 +61,7 @@ plt.show()
 # Which sites, and which pairs?
 # -----------------------------
 #
-# The effect of some sites is what mutating all of them changes, beyond what fewer of them change,
+# The effect of one site is the change by its mutation; of two, how much one changes the other's,
 # averaged over all settings of the others. The model takes sites as signs, +1 as it was and -1
 # mutated, so the effect of k sites is :math:`(-2)^k` times their coefficient.
 

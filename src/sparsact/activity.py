@@ -80,7 +80,7 @@ class Certificate:
         units = f"{self.n_units} unit{'' if self.n_units == 1 else 's'}"
         where, verb = self.inputs, "is" if self.max_active == 1 else "are"
         if self.vacuous:
-            verdict = f"no input is allowed, so nothing is active at {where}: proved by {self.proof}"
+            verdict = f"the constraints allow no input, so no unit is active at {where}: proved by {self.proof}"
         elif self.method == "sampled":
             verdict = (
                 f"with confidence {self.confidence:.6g}, more than {self.at_most} of {units} are active with "
@@ -119,7 +119,7 @@ class Certificate:
             if read.exact != exact:
                 raise ValueError("its bounds and its verdict disagree")
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            raise ValueError(f"not a certificate ({error}); pass what Certificate.to_json wrote.") from error
+            raise ValueError(f"not a certificate ({error}); pass the text that Certificate.to_json wrote.") from error
         return read
 
 

@@ -35,7 +35,7 @@ def test_a_spectrum_is_exact(epsilon):
 
 def test_an_epsilon_above_the_variance_needs_the_mean_alone():
     found = degree_for([1, 1, 1, -1], 0.75)
-    assert (found.degree, found.reason) == (0, "no more than epsilon is left by the mean alone.")
+    assert (found.degree, found.reason) == (0, "the mean alone leaves no more than epsilon.")
     assert degree_for([1, 1, 1, -1], 0.74).degree > 0
 
 

@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_refused():
         (LinearConstraint(np.ones((1, 6)), np.nan, 1), ValueError, "`lb`"),
         (LinearConstraint(np.ones((1, 6)), np.inf, np.inf), ValueError, "`lb`"),
         (LinearConstraint(np.ones((1, 6)), -np.inf, -np.inf), ValueError, "`ub`"),
-        (Lift.quadratic(2), ValueError, "the lift must give the 6 inputs"),
+        (Lift.quadratic(2), ValueError, "the lift must have 6 outputs"),
         ("the cube", TypeError, "LinearConstraint"),
         (np.ones((3, 6)), TypeError, "LinearConstraint"),
     ):

@@ -90,7 +90,7 @@ def test_the_table(capsys):
         "conjectured",
         "sharper: a theorem of this library",
         "e+",
-        "more bounds want parameters, by --given NAME=X:\n  average_sensitivity: degree enough (A)\n  length: ",
+        "more bounds need parameters (--given NAME=X):\n  average_sensitivity: degree enough (A)\n  length: ",
         "Theorem 19 without its",
     ):
         assert word in out, word

@@ -41,7 +41,9 @@ def test_the_demo_replaces_files_only_if_told(capsys, tmp_path):
     mine.write_text("mine")
     status, out, err = run(capsys, "demo", "--folder", tmp_path)
     assert (status, out) == (2, "")
-    assert err == f"sparsact: error: {mine} is there already; --force replaces it, --folder names another place.\n"
+    assert (
+        err == f"sparsact: error: {mine} exists already; pass --force to replace it, or --folder for another place.\n"
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["protein.csv"]
     assert mine.read_text() == "mine"
     assert run(capsys, "demo", "--folder", tmp_path, "--force", "--no-progress")[0] == 0

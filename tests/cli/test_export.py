@@ -102,7 +102,7 @@ def test_what_has_no_program_is_refused_in_one_line(capsys, folder):
     fit_json(capsys, folder / "sites.csv", "--target", "y", "--folds", 2, "--model", "letters", "--out", model)
     status, out, err = run(capsys, "export", model, program)
     assert (status, out, program.exists()) == (2, "", False)
-    assert "error: sites.sparsact holds a LettersRegressor, which has no program; fit the table with --model" in err
+    assert "error: sites.sparsact holds a LettersRegressor, which cannot be exported; fit the table with --model" in err
     assert err.count("\n") == 1
     status, _, err = run(capsys, "export", model, folder / "sites.py")
     assert (status, "must end in .c or .onnx" in err) == (2, True)

@@ -71,12 +71,12 @@ def test_what_bends_is_learned_by_hash_tables_because_they_err_less(capsys, fold
     assert (status, err) == (0, "")
     assert re.match(r"Held-out R² 0\.9\d+ ± [\d.]+ by hash tables \(LSH\); ", out)
     assert "chosen: hash tables (LSH), because it predicts held-out rows best" in out
-    assert "none with intervals of its effects is as good: held-out R² 0.9" in out
+    assert "every model with effect intervals is clearly worse: held-out R² 0.9" in out
     page = report.read_text(encoding="utf-8")
     for heading in ("Bucket load", "Error against cost", "Columns that matter", "Coverage of prediction intervals"):
         assert f"{heading}</h3>" in page
     assert "Strongest effects" not in page
-    assert "less their mean, over their standard deviation, both frozen: x, weight." in page
+    assert "standardised by the mean and standard deviation of this table: x, weight." in page
 
 
 def test_what_multiplies_is_learned_by_a_polynomial_because_it_errs_less(capsys, folder):
@@ -114,7 +114,7 @@ def test_bits_are_learned_by_a_polynomial_unless_tables_are_asked_for(capsys, fo
     assert not any("hash tables" in contender["name"] for contender in told["contenders"])
     words = ("--target", "y", "--model", "lsh", "--folds", 2)
     asked = fit_json(capsys, folder / "bits.csv", *words)
-    assert (asked["kind"], asked["why"]) == ("lsh", "model lsh was asked for")
+    assert (asked["kind"], asked["why"]) == ("lsh", "you chose model lsh")
     assert "The effects are" not in run(capsys, "fit", folder / "bits.csv", *words)[1]
     assert [c["name"] for c in asked["contenders"]] == ["hash tables (LSH)", "degree 1 (linear)"]
 

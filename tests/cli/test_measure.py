@@ -152,7 +152,7 @@ def test_threads_are_as_before(capsys, folder):
         ),
         ([named("of_points"), "--inputs", "points.npy", "--report", "page.txt"], "must end in .html"),
         (["bare", "--inputs", "points.npy"], "must hold config.json and *.safetensors"),
-        (["bare", "--inputs", "points.npy", "--arguments", "{}"], "--arguments are for a callable"),
+        (["bare", "--inputs", "points.npy", "--arguments", "{}"], "--arguments apply to a callable"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(capsys, folder, words, says):

@@ -128,10 +128,10 @@ def test_files_to_be_replaced_are_named_before_the_fit(here, capsys, monkeypatch
     monkeypatch.setattr("sparsact.fit.fit_table.fit_table", fails)
     words = ["fit", "t.csv", "--target", "y", "--out", "m.sparsact"]
     assert run(capsys, *words)[2].splitlines() == [
-        "m.sparsact is there already, and will be replaced.",
+        "m.sparsact is there already and will be replaced.",
         "sparsact: error: the fit has begun",
     ]
     (here / "r.html").touch()
-    assert run(capsys, *words, "--report", "r.html")[2].startswith("m.sparsact and r.html are there already, and will")
+    assert run(capsys, *words, "--report", "r.html")[2].startswith("m.sparsact and r.html are there already and will")
     for silent in ("--quiet", "--json"):
         assert run(capsys, *words, silent)[2] == "sparsact: error: the fit has begun\n"

@@ -31,7 +31,7 @@ def test_columns_left_out_are_said_on_the_terminal_in_json_and_on_the_page(capsy
     notes = fit_json(capsys, *words[1:])["notes"]
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert status == 0
-    for part in ("as an identifier does: name.", "b (see a)."):
+    for part in ("like an identifier: name.", "b (see a)."):
         assert part in out
         assert part in page
         assert any(note.endswith(part) for note in notes)
@@ -90,7 +90,7 @@ def test_variances_at_the_frequencies_of_the_rows(capsys, tmp_path):
     status, _, err = run(capsys, "inspect", tmp_path / "m", "--measure", "Gauss")
     assert (status, "measure must be one of uniform, data; got 'Gauss'" in err) == (2, True)
     fit_json(capsys, tmp_path / "t.csv", "--target", "y", "--model", "gp", "--out", tmp_path / "g")
-    assert "measure data is of polynomials" in run(capsys, "inspect", tmp_path / "g", "--measure", "data")[2]
+    assert "--measure data needs a polynomial" in run(capsys, "inspect", tmp_path / "g", "--measure", "data")[2]
 
 
 CELLS = {"a": [f"{i % 2}" for i in range(40)], "free text": ["", *map(str, range(39))], "y": list(map(str, range(40)))}

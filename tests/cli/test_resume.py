@@ -223,7 +223,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped
     named = statistic if what == "--resume" else model
     assert (status, out) == (2, "")
     assert err.splitlines() == [
-        f"{model} is there already, and will be replaced.",
+        f"{model} is there already and will be replaced.",
         f"sparsact: error: {named}: File too large; free some space and run this again.",
     ]
     assert sorted(folder.iterdir()) == here

@@ -32,7 +32,7 @@ def test_a_rare_class_may_be_learned_and_never_named(capsys, tmp_path):
     told = fit_json(capsys, tmp_path / "t.csv", "--target", "state")
     assert told["learned"]
     assert told["accuracy"] == told["majority"]
-    assert "where their frequencies give 0" in told["verdict"]
+    assert "predicting the class frequencies gives 0" in told["verdict"]
 
 
 def test_too_high_a_degree_is_not_called_nothing(capsys, tmp_path):
@@ -42,5 +42,5 @@ def test_too_high_a_degree_is_not_called_nothing(capsys, tmp_path):
     told = fit_json(capsys, tmp_path / "t.npz", "--target", "y", "--degree", "4", "--alpha", "1")
     assert not told["learned"]
     assert "by a polynomial of degree 4; " in told["verdict"]
-    assert "It does not predict held-out rows; degree 1 does" in told["verdict"]
+    assert "It does not predict held-out rows, but degree 1 does" in told["verdict"]
     assert told["verdict"].endswith("choose degree 1.")

@@ -83,5 +83,7 @@ def test_sequences_may_lack_nothing():
     frame = pd.DataFrame(
         {"bits": ["0101", "0011", None, "1111"] * 9, "size": np.arange(36.0), "y": np.arange(36.0) ** 2}
     )
-    with pytest.raises(ValueError, match="column 'bits' lacks values, as only numbers and categories may"):
+    with pytest.raises(
+        ValueError, match="column 'bits' has missing values, which only numbers and categories may have"
+    ):
         sa.fit_table(frame, "y", model="lsh")

@@ -68,9 +68,9 @@ def test_names_are_ordered_by_their_numbers_and_a_name_that_exists_is_no_pattern
     assert [path.name for path in files(tmp_path / "p[1].csv")] == ["p[1].csv"]
     with pytest.raises(FileNotFoundError, match=r"no file matches '.*z\*\.csv'; check"):
         files(str(tmp_path / "z*.csv"))
-    with pytest.raises(ValueError, match=r"p9\.csv' is named twice, and its rows would count twice"):
+    with pytest.raises(ValueError, match=r"p9\.csv' is given twice, so its rows would count twice"):
         files([tmp_path / "p9.csv", str(tmp_path / "p*.csv")])
-    with pytest.raises(ValueError, match="no table is named"):
+    with pytest.raises(ValueError, match="no table is given"):
         files([])
 
 

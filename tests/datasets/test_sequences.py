@@ -158,7 +158,7 @@ def test_sequences_give_way_to_their_sites_and_parts_to_sequences(tmp_path, batc
         encoding = open_table(path, "y", batch_rows=batch_rows).encoding
         assert [column.name for column in encoding.columns] == kept
         gone = [name for name in columns if name not in kept]
-        noted = [note for note in encoding.notes if "hold the same or its opposite" in note]
+        noted = [note for note in encoding.notes if "are equal or opposite" in note]
         assert len(noted) == bool(gone)
         assert all(f"{name} (see " in noted[0] for name in gone)
 
@@ -181,7 +181,7 @@ def test_bit_strings_that_lost_their_zeros_are_padded(kind, n_rows, batch_rows):
     table = open_table(pa.table({"g": spelled, "y": range(n_rows)}), "y", batch_rows=batch_rows)
     X = np.concatenate([X for X, _ in table.batches()])
     np.testing.assert_array_equal(X, [list(map(int, text)) for text in texts])
-    assert any("zeros before them" in note for note in table.encoding.notes)
+    assert any("with leading zeros restored" in note for note in table.encoding.notes)
     again = Encoding.from_json(table.encoding.to_json())
     new = pa.table({"g": [1, 101]})
     assert next(iter(encoded_table(new, again).points())).tolist() == [[0, 0, 0, 0, 1], [0, 0, 1, 0, 1]]
@@ -206,7 +206,7 @@ def test_places_of_strings_that_are_the_same_in_every_row_are_left_out():
     texts = [f"0{text[:3]}1{text[3:]}" for text in STRINGS]
     table = open_table(pa.table({"g": texts, "c": ["0110"] * 64, "y": range(64)}), "y")
     assert table.feature_names == ("g[2]", "g[3]", "g[4]", "g[6]", "g[7]")
-    assert "g: strings of 7 bits, one column for each of the 5 that vary; the rest is left out." in table.encoding.notes
+    assert "g: strings of 7 bits, one column for each of the 5 that vary." in table.encoding.notes
     assert "left out, since they are the same in every row: c." in table.encoding.notes
     X = np.concatenate([X for X, _ in table.batches()])
     np.testing.assert_array_equal(X, [list(map(int, text)) for text in STRINGS])
@@ -219,7 +219,7 @@ def test_places_of_strings_that_are_the_same_in_every_row_are_left_out():
     ("text", "message"),
     [
         ("MXTAY", r"row 2: letter 'X' of 'MXTAY' at place 2 is not among the letters .* \(DKW\)"),
-        ("MDTAYY", "row 2: 'MDTAYY' has 6 letters, and the table that was learned from has 5"),
+        ("MDTAYY", "row 2: 'MDTAYY' has 6 letters, and the training table has 5"),
     ],
 )
 def test_other_strings_are_refused(tmp_path, text, message):
@@ -235,7 +235,7 @@ def test_other_strings_are_refused(tmp_path, text, message):
         ("K2F", "row 2: 'K2F' has a mutation that is not among the mutations"),
         ("D2W", "row 2: 'D2W' has a mutation that is not among the mutations"),
         ("K3D", "row 2: 'K3D' has a mutation that is not among the mutations"),
-        ("twelve", "row 2: 'twelve' is no list of mutations such as A12V:G45D"),
+        ("twelve", "row 2: 'twelve' is not a list of mutations such as A12V:G45D"),
     ],
 )
 def test_other_mutations_are_refused(tmp_path, text, message):

@@ -23,7 +23,7 @@ def read(path, sides, target="y", **options):
     rows = zip(*table.values(), strict=True)
     path.write_text(",".join(table) + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
     encoding = open_table(path, target, domain="auto", **options).encoding
-    return encoding.source_columns[3:], [note for note in encoding.notes if "look" in note or "perhaps" in note]
+    return encoding.source_columns[3:], [note for note in encoding.notes if "look" in note or "suggests" in note]
 
 
 OUT = {  # columns that are left out, with the option that takes them
@@ -78,7 +78,7 @@ WARNED = {  # names that predictors have too
 def test_what_may_be_a_predictor_is_learned_from_with_a_warning(tmp_path, name):
     learned, (note,) = read(tmp_path / "t.csv", {name: WARNED[name]})
     assert learned == [name]
-    assert note.startswith("warning: learned from, but by the name perhaps ")
+    assert note.startswith("warning: used as a predictor, but the name suggests ")
     assert f"leave it out with ignore={name!r}." in note
 
 
@@ -109,7 +109,7 @@ def test_errors_among_covariates_are_left_out_only_by_the_name_of_a_target(tmp_p
     sides = {"x": COVARIATE, "sd": ERRORS, "x_sd": ERRORS[::-1], "fit_se": ERRORS + 1, "n_reads": COUNTS}
     learned, notes = read(tmp_path / "t.csv", sides | {"disk_reads": COUNTS[::-1]}, target="fit")
     assert learned == ["x", "sd", "x_sd", "disk_reads"]
-    starts = ["warning: learned from", "left out", "left out", "warning: learned from"]
+    starts = ["warning: used as a predictor", "left out", "left out", "warning: used as a predictor"]
     assert [note.split(",")[0] for note in notes] == starts
     assert "sd, x_sd" in notes[0]
     alike = {"fit_other": COVARIATE, "sd": ERRORS}  # another target, not a covariate
@@ -121,7 +121,7 @@ def test_a_table_of_nothing_else_is_learned_from(tmp_path):
     path.write_text("plate,y\n" + "".join(f"{plate},{y}\n" for plate, y in zip(PLATES, Y, strict=True)))
     encoding = open_table(path, "y", domain="auto").encoding
     assert encoding.source_columns == ["plate"]
-    assert any(note.startswith("warning: learned from") for note in encoding.notes)
+    assert any(note.startswith("warning: used as a predictor") for note in encoding.notes)
 
 
 def test_classes_have_no_weights(tmp_path):

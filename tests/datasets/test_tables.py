@@ -145,7 +145,7 @@ def test_columns_of_numbers_are_standardised_by_all_rows_and_kept_so(tmp_path):
     assert again == table.encoding
     new = encoded_table(write(tmp_path / "n.csv", "b,a\n0,20\n"), again)
     np.testing.assert_allclose(next(iter(new.points()))[0], [(20 - np.mean(a)) / np.std(a), 1])
-    assert "columns of numbers, less their mean, over their standard deviation, both frozen: a." in again.notes
+    assert "columns of numbers, standardised by the mean and standard deviation of this table: a." in again.notes
 
 
 def test_encodings_written_before_columns_had_scales_are_read(tmp_path):
@@ -293,5 +293,5 @@ def test_dates_are_refused(tmp_path):
 def test_another_separator_is_seen(tmp_path):
     path = tmp_path / "semicolons.csv"
     path.write_text("a;b;y\n1;0;2\n0;1;3\n1;1;3;4\n")  # rows that do not agree
-    with pytest.raises(ValueError, match="its only column is 'a;b;y': name what separates columns, such as separator="):
+    with pytest.raises(ValueError, match="its only column is 'a;b;y': name the separator, such as separator="):
         open_table(path, "y")

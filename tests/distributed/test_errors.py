@@ -85,9 +85,9 @@ def test_partitions_that_are_written_differently():
 def test_partitions_without_rows():
     none = da.zeros((0, 6), chunks=(0, 6)), da.zeros(0, chunks=0)
     for estimator in (EXACT["rows"], EXACT["classes"], ROUNDED["lsh"]):
-        with pytest.raises(ValueError, match="the data hold no row"):
+        with pytest.raises(ValueError, match="the data have no rows"):
             fit(estimator, none)
-    with pytest.raises(ValueError, match="the data hold no row"):
+    with pytest.raises(ValueError, match="the data have no rows"):
         fit(EXACT["rows"], [])
     sizes = ((0, 50, 0, 40), 6), ((0, 50, 0, 40),)
     some = tuple(da.from_array(part, chunks=chunks) for part, chunks in zip((X, Y), sizes, strict=True))

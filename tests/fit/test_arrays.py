@@ -84,9 +84,9 @@ def test_masked_entries_are_missing(dtype):
             pd.Series(Y, name="y"),
             "`data` has a column 'y', and so is the target named",
         ),
-        ("t.csv", Y, "`target` holds values, and `data` names files; pass the name of the column to learn"),
+        ("t.csv", Y, "`target` holds values, but `data` names files; pass the name of the target column"),
         (X, X + 1j, "column 'y0' holds complex128, need float64 or smaller"),
-        (X, np.array([1, "a"] * 30 + [2], dtype=object), "a column has values of several kinds"),
+        (X, np.array([1, "a"] * 30 + [2], dtype=object), "a column mixes kinds of values"),
         (X, Y.reshape(61, 1, 1), r"an array of shape \(61, 1, 1\) is no table"),
     ],
 )

@@ -31,7 +31,7 @@ def test_a_column_that_decides_is_named_with_its_shares():
     rng = np.random.default_rng(2)
     kept = CUBE[rng.random(256) < np.where(CUBE[:, 3] == 1, 0.2, 0.8)]
     zero, one = (np.mean(kept[:, 3] == value) * len(kept) / 128 for value in (0, 1))
-    shares = f"of those with d=0 {zero:.1%}, of those with d=1 {one:.1%}"
+    shares = f"of the combinations with d=0 {zero:.1%}, of the combinations with d=1 {one:.1%}"
     assert notes(kept) == [f"combinations are not missing at random: {shares} are in the table."]
     repeated = np.repeat(kept, 3, axis=0)  # replicates are one combination
     assert notes(repeated) == notes(kept)

@@ -274,7 +274,7 @@ def test_what_ensembles_refuse():
     with pytest.raises(ValueError, match=r"an ensemble of models needs numbers to predict .*, and these are classes"):
         sa.fit_table(table, "kind", ignore=["y", "z"], model="ensemble")
     wide = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (50, 21))).add_prefix("c").assign(y=np.arange(50.0))
-    with pytest.raises(ValueError, match="at most 20 columns of bits, and there are 21"):
+    with pytest.raises(ValueError, match="at most 20 columns of bits, but there are 21"):
         sa.fit_table(wide, "y", model="ensemble")
     with pytest.raises(ValueError, match="degree 2 applies to low-degree models only, and model ensemble"):
         sa.fit_table(table, "y", ignore=["kind", "z"], model="ensemble", degree=2)

@@ -284,13 +284,13 @@ def frame(**changed):
         (frame(), "yy", {}, "no target 'yy' in the table; did you mean 'y'"),
         (frame(), "y", {"columns": ["bo"]}, "no column 'bo' in the table; did you mean 'b3'"),
         (frame(), "y", {"columns": ["y"]}, "no column is left to learn from"),
-        (frame(), [], {}, "no target is named; name at least one column to learn"),
+        (frame(), [], {}, "no target is given; name at least one column"),
         (frame().iloc[:0], "y", {}, "has no rows"),
         (frame().iloc[:3], "y", {"columns": BITS}, "3 rows are fewer than 5 folds; choose folds 3"),
         (frame(y=np.ones(M)), "y", {}, "target 'y' is constant"),
         (frame(y=[1, 2, 3, 4, None, *range(206)]), "y", {}, "column 'y', row 5: the value is missing"),
         (frame(b1=pd.date_range("2020", periods=M)), "y", {}, "column 'b1' holds timestamp"),
-        (frame(b1=[1, "two", 3.5] * 70 + [None]), "y", {}, "a column has values of several kinds .*b1.*convert"),
+        (frame(b1=[1, "two", 3.5] * 70 + [None]), "y", {}, "a column mixes kinds of values .*b1.*convert"),
         (frame().rename(columns={"b1": "b0"}), "y", {}, "the table has two columns named 'b0'; give each its own"),
         (pa.table([[0, 1], [1, 0], [2.0, 3.0]], ["a", "a", "y"]), "y", {}, "two columns named 'a'"),
         (frame(), "y", {"model": "forest"}, "model 'forest' is none of 'auto', 'low-degree', 'sparse', 'gp',"),
@@ -300,10 +300,10 @@ def frame(**changed):
         (frame(), "y", {"alpha": np.nan}, "alpha nan is neither 'auto' nor a number"),
         (frame(), "y", {"folds": 1}, "folds 1: held-out scores need at least 2"),
         (frame(), "y", {"model": "lsh", "degree": 2}, "degree 2 applies to low-degree .*; leave one of the two out"),
-        (frame(), "y", {"resume": "s"}, "`resume` needs a table on disk, and this one is in memory; write it"),
+        (frame(), "y", {"resume": "s"}, "`resume` needs a table on disk, but this one is in memory; write it"),
         (frame(), "y", {"cluster": "local:1"}, "`cluster` needs a table on disk"),
         ("no.csv", "y", {}, "no table 'no.csv'; check the path"),
-        ([], "y", {}, "no table is named"),
+        ([], "y", {}, "no table is given"),
     ],
 )  # fmt: skip
 def test_bad_input(data, target, options, message):
@@ -321,8 +321,8 @@ def test_an_encoding_that_does_not_fit(folder):
     encoding = sa.fit_table(folder / "t.csv", "y", columns=NUMBERS, degree=1, alpha=1).encoding
     for target, options, message in (
         ("z", {}, "the encoding was learned for target y, not z"),
-        ("y", {"ignore": ["u"]}, "the encoding decides about ignore"),
-        ("y", {"domain": "cube"}, "domain 'cube' takes bits, and the encoding has columns of numbers"),
+        ("y", {"ignore": ["u"]}, "the encoding fixes ignore"),
+        ("y", {"domain": "cube"}, "domain 'cube' takes bits, but the encoding has columns of numbers"),
     ):
         with pytest.raises(ValueError, match=message):
             sa.fit_table(folder / "t.csv", target, encoding=encoding, **options)

@@ -41,7 +41,7 @@ def test_a_smooth_landscape_is_predicted_by_a_process(chosen):
     others = table.drop(table.sample(frac=0.4, random_state=0).index)
     assert r2_score(f(1 - 2 * others.drop(columns="y").to_numpy()), chosen.predict(others)) > 0.8
     assert " by a Gaussian process; " in chosen.verdict
-    assert "posterior means, with 95 % posterior intervals" in str(chosen)
+    assert "posterior means with 95 % posterior intervals" in str(chosen)
 
 
 def n_held(result, f):
@@ -104,14 +104,14 @@ def test_many_rows_are_sampled(monkeypatch):
 def test_what_processes_refuse():
     table = landscape(2)[0].head(64).assign(z=0.5, kind=["a", "b"] * 32, level=np.linspace(0, 1, 64))
     table.loc[:30, "z"] = 1.0
-    with pytest.raises(ValueError, match="a Gaussian process takes one target, and 2 are named"):
+    with pytest.raises(ValueError, match="a Gaussian process takes one target, got 2"):
         sa.fit_table(table, ["y", "z"], ignore=["kind", "level"], model="gp")
     with pytest.raises(ValueError, match="there are columns of numbers"):
         sa.fit_table(table, "y", ignore=["kind", "z"], model="gp")
-    with pytest.raises(ValueError, match=r"needs numbers to predict .*, and these are classes; choose model sparse"):
+    with pytest.raises(ValueError, match=r"needs numbers to predict .*, but these are classes; choose model sparse"):
         sa.fit_table(table, "kind", ignore=["y", "z", "level"], model="gp")
     wide = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (50, 65))).add_prefix("c").assign(y=np.arange(50.0))
-    with pytest.raises(ValueError, match="at most 64 columns of bits, and there are 65"):
+    with pytest.raises(ValueError, match="at most 64 columns of bits, but there are 65"):
         sa.fit_table(wide, "y", model="gp")
 
 

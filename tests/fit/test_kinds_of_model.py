@@ -219,7 +219,7 @@ def test_scores_that_no_fold_has_are_not_available(columns, tmp_path):
     result = sa.fit_table(data, "y", folds=3, model="low-degree", degree=1)
     assert np.isnan(result.scores.r2["y"].mean)
     assert not result.learned
-    assert "R² n/a (in each held-out fold all targets are equal, or there is one row" in result.verdict
+    assert "R² n/a (every held-out fold has one row or equal targets" in result.verdict
     found = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert found["targets"][0]["r2"] is None
     result.report(tmp_path / "r.html")

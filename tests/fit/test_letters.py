@@ -107,7 +107,7 @@ def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     for title in ("Sites and pairs of sites", "Effects of letters", "Variance by how many sites act together"):
         assert title in page
-    assert "beyond what smaller sets" not in page  # which is said of bits
+    assert "changes the effect of the other" not in page  # which is said of bits
     if model == "low-degree":
         chosen.save(tmp_path / "m.sparsact")
         assert main(["inspect", str(tmp_path / "m.sparsact"), "--top", "3"]) == 0
@@ -207,7 +207,7 @@ def test_columns_of_categories_and_mutations_are_sites_too(table, kind):
             "'b' has more than 64 different numbers; choose model auto",
         ),
         ({"a": list("XYZW") * 10, "y": ["yes", "no"] * 20}, "needs numbers to predict .* the target is classes"),
-        ({"a": list("XYZW") * 10, "y": range(40), "z": range(40)}, "takes one target, and 2 are named"),
+        ({"a": list("XYZW") * 10, "y": range(40), "z": range(40)}, "takes one target, got 2"),
     ],
 )
 def test_tables_that_it_cannot_take(columns, message):

@@ -81,7 +81,7 @@ def test_a_target_that_fits_better_as_a_logarithm_is_noted_and_its_logarithm_tri
     bits = rng.integers(0, 2, (150, n))
     y = np.exp(3 + bits[:, :4] @ [1.5, -1.0, 0.7, 0.5] + 0.03 * rng.normal(size=150))
     result = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", explain=False, folds=2)
-    assert any("linear models of its logarithm" in note and "log_target=True" in note for note in result.encoding.notes)
+    assert any("its logarithm fits better" in note and "log_target=True" in note for note in result.encoding.notes)
     assert any(model.name == "a measurement model" for model in result.choices.models)
     latent = sa.fit_table(pd.DataFrame(bits).add_prefix("c").assign(y=y), "y", link="log", model="latent", folds=2)
     assert latent.model.degree_ == 1
@@ -94,7 +94,7 @@ def test_a_target_that_fits_better_as_a_logarithm_is_noted_and_its_logarithm_tri
 def test_the_report_draws_latent_and_measured(fitted, tmp_path):
     fitted.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "What was measured of the latent" in page
+    assert "Latent value and measurement" in page
     details = fitted.details
     frame = latent_frame((fitted.model, details.X, details.y, details.y == details.y.min()))
     assert frame["point"].count("at a bound") == 240
@@ -169,9 +169,9 @@ def test_a_floor_that_leaves_a_fold_nothing_is_only_noted():
 
 def test_tables_that_have_no_latent_are_refused():
     table, _, _ = behind_floor(0.5, m=60)
-    with pytest.raises(ValueError, match=r"a measurement model needs numbers to predict, and these are classes"):
+    with pytest.raises(ValueError, match=r"a measurement model needs a target of numbers, but these are classes"):
         sa.fit_table(table.assign(y=np.where(table["a"] > 0, "yes", "no")), "y", model="latent")
-    with pytest.raises(ValueError, match=r"a measurement model learns one function of columns of bits"):
+    with pytest.raises(ValueError, match=r"a measurement model fits one function of columns of bits"):
         sa.fit_table(table.assign(f=np.random.default_rng(0).normal(size=60)), "y", model="latent")
     with pytest.raises(ValueError, match=r"link and censor need one target of numbers"):
         sa.fit_table(table.assign(f=np.random.default_rng(0).normal(size=60)), "y", link="log")
@@ -221,7 +221,7 @@ def test_limits_in_a_table_are_a_floor_for_the_bound_that_their_note_names(tmp_p
     np.testing.assert_array_equal(found.predict(table), expected.predict(table))
     assert found.model.n_censored_ == (table["y"] < 0.5).sum()
     notes = "\n".join(found.encoding.notes)
-    assert "values such as '<0.5' are read as the limit that they name; with censor='0.5,' a measurement" in notes
+    assert "values such as '<0.5' are read as their limit; censor='0.5,' makes it a bound" in notes
     assert "of the rows have 'y' beyond the bounds of censor" in notes
     assert "beyond the bounds" not in "\n".join(expected.encoding.notes)
 

@@ -79,7 +79,7 @@ def test_the_page_and_the_command_show_the_units(chosen, tmp_path, capsys):
     code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact")
     assert (code, chosen.details.size in " ".join(said.split())) == (0, True)
     page = (tmp_path / "page.html").read_text()
-    assert "What its units look at" in page
+    assert "Units of the network" in page
     assert f"{chosen.details.units[0].share:.1%}" in page
 
 
@@ -110,7 +110,7 @@ def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
     found = fit_json(capsys, tmp_path / "train.csv", *words)
     assert found["kind"] == "network"
     assert found["accuracy"] > 0.8 > 0.5 > found["majority"]
-    assert found["why"] == "model network was asked for"
+    assert found["why"] == "you chose model network"
     result = sa.fit_table(gated(60, 2, 5), "y", model="network", folds=2, explain=False)
     assert result.details.to_dict() == {}
     predicted = pd.read_csv(StringIO(run(capsys, "predict", tmp_path / "model", tmp_path / "test.csv")[1]))
@@ -120,7 +120,7 @@ def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
 def test_what_networks_refuse():
     table = gated(60, 2).assign(z=1.5, kind=["rare"] + ["often"] * 59)
     table.loc[:30, "z"] = -1.0
-    with pytest.raises(ValueError, match="one target, and 2 are named"):
+    with pytest.raises(ValueError, match="one target, got 2"):
         sa.fit_table(table, ["y", "z"], ignore="kind", model="network")
     with pytest.raises(ValueError, match="class 'rare' is in one fold only"):
         sa.fit_table(table, "kind", ignore=["y", "z"], model="network")

@@ -103,7 +103,7 @@ def test_the_command_keeps_names_of_rows(capsys, fitted, tmp_path):
     assert run(capsys, *words, "u")[1].startswith('"u","y","y_low","y_high","outside"\n')
     status, _, err = run(capsys, *words, "y")
     assert status == 2
-    assert "column 'y' cannot name the rows, since predictions are written under that name." in err
+    assert "column 'y' cannot name the rows, since the predictions use that name." in err
     assert "did you mean 'strain'?" in run(capsys, *words, "strains")[2]
     assert run(capsys, *words, "d", "--confidence", "1.5")[0] == 2
 

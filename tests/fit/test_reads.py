@@ -97,7 +97,7 @@ def test_hash_tables_beyond_the_sample_read_the_table_three_times(tmp_path, rows
     ("change", "message"),
     [
         ({"y": np.zeros(40)}, "target 'y' is constant .0 in every row."),
-        ({"y": 1e160 * np.arange(40.0)}, "target 'y' reaches a size of 4e.161, whose square is no float"),
+        ({"y": 1e160 * np.arange(40.0)}, "target 'y' reaches a size of 4e.161, whose square overflows a float"),
         ({"kind": ["low"] * 40}, "target 'kind' is constant .low in every row."),
     ],
 )

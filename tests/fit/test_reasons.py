@@ -50,7 +50,7 @@ def test_factors_that_decide_are_told():
     """A process 3 % ahead in each fold would be best, if its errors did not count 1.1 times."""
     choices = chosen(low_degree=SPREAD, gp=np.sqrt(0.97) * SPREAD)
     assert choices.kind == "low-degree"
-    assert "within a standard error of the best, where errors of a Gaussian process count 1.1 times" in choices.reason
+    assert "within a standard error of the best, counting errors of a Gaussian process times 1.1" in choices.reason
 
 
 def test_a_polynomial_that_interpolates_has_no_intervals():
@@ -59,7 +59,7 @@ def test_a_polynomial_that_interpolates_has_no_intervals():
     assert chosen(interpolates=True, low_degree=0.99 * SPREAD[::-1], letters=SPREAD).kind == "letters"
     ahead = chosen(interpolates=True, low_degree=0.5 * SPREAD, letters=SPREAD)
     assert ahead.kind == "low-degree"
-    assert "and none with intervals of its effects is as good" in ahead.reason
+    assert "every model with effect intervals is clearly worse" in ahead.reason
 
 
 def test_of_equals_the_one_with_intervals_is_chosen():
@@ -69,13 +69,13 @@ def test_of_equals_the_one_with_intervals_is_chosen():
     ahead = chosen(low_degree=3 * SPREAD, lasso=0.5 * SPREAD, gp=SPREAD)
     assert (ahead.kind, candidates()["lasso"].has_intervals) == ("lasso", False)
     assert ahead.reason.startswith(
-        "it predicts held-out rows best, and none with intervals of its effects is as good: "
+        "it predicts held-out rows best, and every model with effect intervals is clearly worse: "
     )
 
 
 def test_boosted_trees_that_are_ahead_are_not_passed_over_in_silence():
     choices = chosen(low_degree=2 * SPREAD, sparse=SPREAD, trees=0.5 * SPREAD)
-    assert choices.reason.startswith("it predicts held-out rows best but for boosted trees, which name no effects: ")
+    assert choices.reason.startswith("it predicts held-out rows best except boosted trees, which have no effects: ")
 
 
 def test_kinds_with_intervals_come_first():

@@ -98,7 +98,7 @@ def test_fewer_groups_than_folds_are_a_fold_each():
     asked = sa.fit_table(data, "y", groups="plate", model="low-degree", folds=2)
     assert result.scores.r2["y"].folds == asked.scores.r2["y"].folds
     assert len(asked.scores.r2["y"].folds) == 2
-    note = "plate holds 2 groups: held-out rows come in as many folds, not in 5."
+    note = "plate holds 2 groups, so there are as many folds, not 5."
     assert (note in result.encoding.notes, note in asked.encoding.notes) == (True, False)
 
 
@@ -144,7 +144,7 @@ def test_weighted_models_are_compared_on_weighted_errors(monkeypatch):
         "a lasso polynomial",
         "a Gaussian process",
     ]
-    assert "other kinds of model take no weights of rows" in result.choices.reason
+    assert "only low-degree polynomials take row weights" in result.choices.reason
     folds, _ = folds_of(data, groups="plate")
     w = sigma**-2 / np.mean(sigma**-2)
     expected = [r2_score(y[test], found, sample_weight=w[test]) for test, found in left_out(X, y, folds, w)]
@@ -264,20 +264,20 @@ REFUSED = {
         "column 's', row 21: -2, where standard dev",
     ),
     "sigma 0": ({"variance": "s"}, {"s": [0.0] * 40}, "column 's' is 0 in every row, which says nothing of the rows"),
-    "weights 0": ({"weights": "s"}, {"s": [0] * 40}, "column 's' is 0 in every row, so that no row has a weight"),
+    "weights 0": ({"weights": "s"}, {"s": [0] * 40}, "column 's' is 0 in every row, so no row has a weight"),
     "no split": ({"split": "s"}, {"s": [*"abcd"] * 10}, "column 's' holds 'a', 'b', 'c', 'd'; a split needs rows to"),
-    "one part": ({"split": "s"}, {"s": ["test"] * 40}, "column 's' holds 'test'; a split needs rows to learn from and"),
+    "one part": ({"split": "s"}, {"s": ["test"] * 40}, "column 's' holds 'test'; a split needs rows to fit and"),
     "split lacks": ({"split": "s"}, {"s": ["test", None] * 20}, "column 's', row 2: the value is missing"),
     "two tests": (
         {"split": "s", "test": table(X, y=Y)},
         {"s": ["test"] * 40},
-        "split and test both name rows to score",
+        "split and test both choose rows to score",
     ),
     "sigma lacks": ({"sigma": "s"}, {"s": [1.0] * 9 + [np.nan] + [1.0] * 30}, "column 's', row 10: the value is miss"),
     "weights < 0": ({"weights": "s"}, {"s": [-1.0] * 40}, "column 's', row 1: -1, where weights must be positive"),
-    "both": ({"weights": "s", "variance": "s"}, {"s": [1.0] * 40}, "weights and variance say how precise rows are"),
+    "both": ({"weights": "s", "variance": "s"}, {"s": [1.0] * 40}, "weights and variance all set the weights of rows"),
     "target": ({"sigma": "y"}, {}, "column 'y' is a target"),
-    "lsh": ({"sigma": "s", "model": "sparse"}, {"s": [1.0] * 40}, "model sparse takes no weights of rows"),
+    "lsh": ({"sigma": "s", "model": "sparse"}, {"s": [1.0] * 40}, "model sparse takes no row weights"),
     "log": ({"log_target": True}, {}, r"column 'y', row \d+: -?\d has no logarithm; set log_target=False"),
     "test": ({"test": table(X)}, {}, "the table has no column 'y', the target, which its scores need"),
     "test lacks": ({"test": pa.table({"y": Y})}, {}, "the table has no column 'a', which the model needs"),
@@ -289,7 +289,7 @@ REFUSED = {
     "all missing": (
         {"drop_missing": True},
         {"e2": [np.nan] * 40},
-        r"every row lacks a value of some column: e2 \(40\)",
+        r"every row has a missing value \(e2 \(40\)",
     ),
 }
 

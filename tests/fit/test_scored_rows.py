@@ -34,7 +34,7 @@ def test_a_split_learns_from_some_rows_and_scores_others(tmp_path, capsys, has_t
     assert result.test.targets[0].r2 == expected.test.targets[0].r2
     assert (result.n_rows, result.test.n_rows) == ((~new).sum(), new.sum())
     learned = ", ".join(f"{one} ({(part == one).sum()})" for one in ("train", "Valid") if one != scored)
-    note = f"split by part: rows of {learned} are learned from, rows of {scored} ({new.sum()}) are scored."
+    note = f"split by part: rows marked {learned} are fitted, rows marked {scored} ({new.sum()}) are scored."
     assert result.encoding.notes[0] == note
     assert "split='part'" in result.call
     pyarrow.csv.write_csv(table(X, y=y, part=part), tmp_path / "t.csv")
@@ -75,7 +75,7 @@ def test_a_test_table_is_scored_as_scikit_learn_scores_it(tmp_path, capsys):
     assert f"on new.csv (150 rows): R² {target.r2}, root mean squared error" in run(capsys, "fit", *words)[1]
     result.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert f"The 150 rows of the table, which no choice has seen: R² {target.r2}." in page
+    assert f"The 150 rows of the table, unused in fitting: R² {target.r2}." in page
     assert page.count("Predicted, actual and residual</h3>") == 2
 
 

@@ -56,7 +56,7 @@ def test_the_page_tells_how_terms_were_chosen(chosen, tmp_path):
     chosen.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "by a sparse polynomial of degree 3;" in page
-    assert "These rows have chosen the terms" in page
+    assert "The terms were chosen on these rows" in page
     assert "b5 × b17" in page
     assert "<dt>degree</dt><dd>3, of the largest product that was chosen</dd>" in page
 
@@ -66,7 +66,7 @@ def test_two_classes(tmp_path, capsys):
     found = fit_json(capsys, tmp_path / "t.csv", "--target", "side", "--model", "sparse", "--folds", 3)
     assert found["kind"] == "sparse"
     assert found["accuracy"] > 0.85
-    assert found["why"] == "model sparse was asked for"
+    assert found["why"] == "you chose model sparse"
 
 
 def test_nothing_to_find(capsys):
@@ -101,7 +101,7 @@ def test_degrees_within_reach():
 def test_what_sparse_polynomials_refuse():
     table = planted(60, 5).assign(level=np.linspace(0, 1, 60), z=0.5, three=list("abc") * 20)
     table.loc[:30, "z"] = 1.0
-    with pytest.raises(ValueError, match="a sparse polynomial takes one target, and 2 are named"):
+    with pytest.raises(ValueError, match="a sparse polynomial takes one target, got 2"):
         sa.fit_table(table, ["y", "z"], ignore=["side", "three"], model="sparse")
     with pytest.raises(ValueError, match="there are columns of numbers"):
         sa.fit_table(table, "y", ignore=["side", "z", "three"], model="sparse")

@@ -244,11 +244,11 @@ def test_other_models_need_the_rows(fitted, tmp_path):
 REFUSED = {
     "goal must be one of": {"goal": "best"},
     "budget must be a finite number above 0": {"budget": 0},
-    "a budget of 2.5 is no number of rows": {"budget": 2.5},
+    "a budget of 2.5 is not a number of rows": {"budget": 2.5},
     "no effect 'z' in the table": {"effects": ["z"]},
     "no effect is named": {"effects": []},
-    "effects are named, and the goal is maximum": {"effects": ["a"], "goal": "maximum"},
-    "costs are of rows of a table": {"costs": [1.0]},
+    "effects are given, but the goal is maximum": {"effects": ["a"], "goal": "maximum"},
+    "costs belong to rows of a table": {"costs": [1.0]},
     "a budget of 1 buys none of 2 candidates that cost 4 or more": {
         "costs": [4.0, 5.0],
         "candidates": {name: [0, 1] for name in NAMES},
@@ -281,7 +281,7 @@ def test_rows_that_cannot_be_read_are_left_out_alone(fitted):
     for n_costs in (64, 66):
         with pytest.raises(ValueError, match="costs must be 65"):
             sa.suggest_rows(model, 5.0, every, costs=np.ones(n_costs))
-    with pytest.raises(ValueError, match=r"no measured row can be read \(1 of 1 rows; row 1, f: 7 is"):
+    with pytest.raises(ValueError, match=r"none of the measured rows can be read \(1 of 1 rows; row 1, f: 7 is"):
         sa.suggest_rows(model, 3, measured=wrong)
     lacking = pa.concat_tables([data, table_of(X[:1], pa.array([None], data["y"].type))])
     found = sa.suggest_rows(model, 3, measured=lacking)
@@ -294,7 +294,7 @@ def test_numbers_classes_and_several_targets_are_refused():
     columns = {name: rng.integers(0, 2, 40) for name in "ab"} | {"u": rng.normal(size=40), "y": rng.normal(size=40)}
     data = pa.table(columns | {"z": rng.normal(size=40), "class": rng.choice(["red", "blue"], 40)})
     for target, ignore, message in (
-        ("y", ("z", "class"), "'u' is a number"),
+        ("y", ("z", "class"), "'u' holds numbers"),
         ("class", ("u", "y", "z"), "a target of classes"),
         (("y", "z"), ("u", "class"), "2 targets"),
     ):
@@ -325,4 +325,4 @@ def test_the_command(fitted, capsys, tmp_path):
     assert "price" in told
     status, _, err = run(capsys, "suggest", saved, "--n", 2.5)
     assert status == 2
-    assert "a budget of 2.5 is no number of rows" in err
+    assert "a budget of 2.5 is not a number of rows" in err

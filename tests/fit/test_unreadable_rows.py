@@ -24,10 +24,10 @@ OPTIONS = {"model": "low-degree", "degree": 1, "alpha": 1.0, "explain": False}
 GOOD = {"name": "fine", "seq": "ACG", "mutant": "M1A", "colour": "red", "x": "0.5"}
 BAD = {  # a cell, and what is said of it
     "letter": ({"seq": "ACN"}, "seq: letter 'N' of 'ACN' at place 3 is not among the letters"),
-    "length": ({"seq": "AC"}, "seq: 'AC' has 2 letters, and the table that was learned from has 3"),
+    "length": ({"seq": "AC"}, "seq: 'AC' has 2 letters, and the training table has 3"),
     "no sequence": ({"seq": None}, "seq: the value is missing"),
     "mutation": ({"mutant": "Q3R"}, "mutant: 'Q3R' has a mutation that is not among the mutations"),
-    "no list": ({"mutant": "twelve"}, "mutant: 'twelve' is no list of mutations"),
+    "no list": ({"mutant": "twelve"}, "mutant: 'twelve' is not a list of mutations"),
     "category": ({"colour": "pink"}, "colour: 'pink' is not among the values"),
     "no number": ({"x": "much"}, "x: 'much' is not a finite number"),
     "two": ({"seq": "AC", "colour": "pink"}, "'pink' is not among the values"),
@@ -87,13 +87,13 @@ def test_a_test_table_is_scored_by_the_rows_that_can_be_read(new):
     assert result.test.lines[1].startswith("left out of that score: 2 of 65 rows; row 41, seq: letter 'N' of 'ACN'")
     assert result.test.to_dict()["left_out"] == result.test.left_out
     few = sa.fit_table(pa.table(TABLE), "y", **OPTIONS, test=pa.Table.from_pylist([rows[0], rows[1] | {"seq": "ACN"}]))
-    assert few.test.lines[0] == "no score on the table, since 1 of its rows can be read, and scores need 2"
+    assert few.test.lines[0] == "no score on the table: a score needs 2 rows, and 1 can be read"
     assert few.test.to_dict()["targets"] == []
     for unread in ({"seq": "ACN"}, {"y": None}):
         none = sa.fit_table(
             pa.table(TABLE), "y", **OPTIONS, test=pa.Table.from_pylist([one | unread for one in rows[:3]])
         )
-        assert none.test.lines[0] == "no score on the table, since 0 of its rows can be read, and scores need 2"
+        assert none.test.lines[0] == "no score on the table: a score needs 2 rows, and 0 can be read"
 
 
 def test_classes_have_no_name_where_a_row_cannot_be_read():

@@ -295,7 +295,7 @@ def test_pooled_is_the_estimate_of_all_samples():
         (lambda f, rng: estimate_noise_sensitivity(f, 10, 0.5, n_samples=5, rng=rng), "n = 10, but the function has 7"),
         (
             lambda f, rng: estimate_influences(lambda X: X[:, 0], n_samples=5, rng=rng),
-            "`n`, the number of coordinates, is needed",
+            "pass `n`, the number of coordinates",
         ),
         (lambda f, rng: estimate_within(0, lambda m: None), "`relative_error` must be a finite number above 0"),
     ],

@@ -184,7 +184,7 @@ def test_inputs_stay_as_they_are():
         ({"index": "Shapley"}, "`index` must be one of Moebius, BII"),
         ({"order": 6}, "`order` must lie between 1 and 5; got 6"),
         ({"reference": [1, 0, 1, 1, 1]}, "signs .1 and -1; row 0, column 1 holds 0"),
-        ({"measure": "uniform"}, "with a `measure` pass a `point`"),
+        ({"measure": "uniform"}, "with `measure` pass `point`"),
         ({"point": [1, 1]}, "5 columns"),
     ],
 )

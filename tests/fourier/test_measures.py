@@ -137,5 +137,5 @@ def test_what_is_no_measure(measure, line):
 
 def test_a_measure_has_a_point_and_no_reference():
     for options in ({}, {"point": CUBE[0], "reference": CUBE[1]}):
-        with pytest.raises(ValueError, match="with a `measure` pass a `point` and no `reference`"):
+        with pytest.raises(ValueError, match="with `measure` pass `point`, not `reference`"):
             interactions(VALUES, measure=0.3, **options)

@@ -109,7 +109,7 @@ def test_outputs_in_records_and_tuples():
     logits = torch.zeros(2, 3)
     for output in (logits, Output(logits), (logits, None), [Output(logits)]):
         assert torch.equal(main_output(output), logits)
-    with pytest.raises(TypeError, match="returns dict, in which no tensor"):
+    with pytest.raises(TypeError, match="returns dict, which holds no tensor"):
         main_output({"scores": logits})
 
 

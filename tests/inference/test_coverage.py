@@ -203,13 +203,13 @@ def test_experts_that_stay_are_named_in_the_plan():
 
     plan = sa.plan_of(sa.sparsify(Both().eval(), "exact", torch.randn(3, 6)))
     assert any("model.layers.0.mlp.experts and 1 more" in one for one in plan.left_dense)
-    assert "left as it is: moe.model.layers.0.mlp.experts and 1 more" in str(plan)
+    assert "unchanged: moe.model.layers.0.mlp.experts and 1 more" in str(plan)
     assert plan.to_dict()["left_dense"] == list(plan.left_dense)
 
 
 def test_layers_with_a_router_are_said_to_be_sparse_already():
     model = nn.Sequential(SparselyActivatedLayer(4, 16, 3, router=TopK(5), activation="relu"))
-    with pytest.raises(ValueError, match=r"0: sparsact\.layers\.\S+ has a router and computes only the units"):
+    with pytest.raises(ValueError, match=r"0: sparsact\.layers\.\S+ already computes only the units that its router"):
         find_blocks(model, torch.randn(6, 4))
 
 

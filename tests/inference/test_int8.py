@@ -170,7 +170,7 @@ def test_the_plan_reports_errors_and_what_was_left(weights):
     errors = {one.layer: one.error for one in plan.layers if not one.reason}
     assert len(errors) == 8
     assert all(0 < error < limit / 2 for error in errors.values())
-    assert [(one.layer, one.reason) for one in plan.layers if one.reason] == [("unused", "no call shown reached it")]
+    assert [(one.layer, one.reason) for one in plan.layers if one.reason] == [("unused", "no sample call reached it")]
     assert "the model's" in str(plan)
     assert plan.to_dict()["layers"][0]["layer"] == "plain.0"
     assert plan.choices[0].density < 0.3 < plan.choices[2].density

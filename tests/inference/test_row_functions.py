@@ -208,7 +208,7 @@ def test_masks_and_factors_keep_zeros(name, gated):
         (lambda m, x: m.b(F.silu(m.a(x)) * x.repeat(1, 1, 3)[..., :7]), "other numbers of the input multiply"),
         (lambda m, x: m.b(m.a(x).masked_fill(x[..., :1] > 0, 1.0)), "depends on other numbers of the input"),
         (lambda m, x: m.b(F.relu(m.a(x) * x[..., :1])), "depends on other numbers of the input"),
-        (lambda m, x: m.b(m.a(x) - m.a(x).mean(-1, keepdim=True)), "one layer before its activation, or two"),
+        (lambda m, x: m.b(m.a(x) - m.a(x).mean(-1, keepdim=True)), "one or two layers before its activation"),
         (lambda m, x: m.b(m.a(x).softmax(-1)), "through softmax, which is not of each unit alone"),
         (lambda m, x: m.b(F.relu(x @ m.c + 1)), "b reads a product with the parameter c"),
     ],

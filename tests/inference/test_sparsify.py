@@ -314,4 +314,4 @@ def test_the_plan_tells_which_of_the_calls_shown_were_sparse():
     assert (choice.rows, choice.share) == ((1, 16, 40), 3 / 5)
     (choice,) = plan_of(sparsify(model, "exact", shown[3:])).choices
     assert (choice.rows, choice.share) == ((17, 17, 40), 0.0)
-    assert "no call shown was computed sparsely" in choice.reason
+    assert "no sample call was computed sparsely" in choice.reason

@@ -14,7 +14,7 @@ BAD = {
     "no row": ({"inputs": torch.zeros(0, 24)}, ValueError, "pass batches with rows"),
     "array": ({"inputs": torch.zeros(2, 24).numpy()}, TypeError, "torch.as_tensor"),
     "list of lists": ({"inputs": [[torch.zeros(2, 24)]]}, TypeError, "a batch must be a tensor"),
-    "no block": ({"blocks": []}, ValueError, "one at least"),
+    "no block": ({"blocks": []}, ValueError, "at least one"),
     "options": ({"density": 0.9}, ValueError, "takes no density: it computes"),
 }
 
@@ -45,7 +45,7 @@ def test_blocks_of_another_model_are_refused(other, width, message, method):
         ({"method": "exact"}, "`inputs` are needed"),
         ({"method": "exact", "inputs": torch.randn(8, 12)}, "never exactly zero"),
         ({"method": "certified", "inputs": torch.randn(8, 12)}, "never exactly zero"),
-        ({"method": "exact", "inputs": torch.randn(8, 12)}, 'Any activation is taken by method="approximate"'),
+        ({"method": "exact", "inputs": torch.randn(8, 12)}, 'method="approximate" and weights="int8" take any'),
     ],
 )
 def test_clear_errors(arguments, message):

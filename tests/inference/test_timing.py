@@ -113,7 +113,7 @@ def test_auto_times_as_many_rows_as_the_calls_shown_have(monkeypatch):
     monkeypatch.setattr(BlockProfile, "pays_below", lambda *given: 1.0)
     (choice,) = plan_of(sparsify(plain(), "auto", rows(40, plain()), time_limit=0)).choices
     assert (choice.max_rows, choice.share, choice.speed_up) == (1, 0.0, 1.0)
-    assert "faster for calls of one row; no call shown" in choice.reason
+    assert "faster for calls of one row; no sample call" in choice.reason
     (choice,) = plan_of(sparsify(plain(), "auto", list(rows(40, plain()).split(1)), time_limit=0)).choices
     assert (choice.max_rows, choice.share, choice.reason) == (1, 1.0, "fastest here")
 

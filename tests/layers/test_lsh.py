@@ -103,7 +103,7 @@ def test_flops_by_hand():
 def test_what_is_refused():
     with pytest.raises(ValueError, match="`degree` must be 0 or 1; got 2"):
         layer(degree=2)
-    with pytest.raises(ValueError, match="looks at pre-activations"):
+    with pytest.raises(ValueError, match="reads pre-activations"):
         layer(TopK(2))
     with pytest.raises(ValueError, match="4 features"):
         layer()(torch.ones(3, 5))

@@ -119,7 +119,7 @@ def test_flops_by_hand():
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="looks at pre-activations"):
+    with pytest.raises(ValueError, match="reads pre-activations"):
         layer(TopK(2))
     with pytest.raises(ValueError, match="`n_units` must be 1 or more"):
         SwitchLayer(n, 0, o, router=Switch(3))

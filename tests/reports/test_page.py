@@ -174,7 +174,7 @@ def test_a_classification_tells_accuracy_and_every_class(classification):
         "a new row misses 2.4% of its buckets, and all of them in 0.10% of cases",
         "2 hash tables, grids of width 0.625",
         "root mean squared error 2.08",
-        "chosen from 8 by the error on rows left out, on 8,192 rows, all of the table",
+        "chosen from 8 by the error on rows left out, on 8,192 rows, the whole table",
     ],
 )
 def test_a_fit_of_hash_tables_tells_what_they_hold(hash_tables, told):
@@ -195,7 +195,7 @@ def test_tables_that_taught_nothing_are_not_said_to():
     part = hashed()
     noise = type(part.targets[0])(**(vars(part.targets[0]) | {"r2": FoldScores((-0.2, 0.1, -0.1))}))
     told = type(part)(**(vars(part) | {"targets": (noise,)})).verdict
-    assert "It does not predict held-out rows; degree " in told
+    assert "It does not predict held-out rows, but degree " in told
     assert told.endswith("choose model low-degree.")
 
 
@@ -244,10 +244,10 @@ def test_folds_that_differ_are_uncertain_and_not_nothing():
     assert verdict.startswith(
         "Held-out R² 0.340 ± 0.873 by a polynomial of degree 2; linear model 0.412. It does not predict"
     )
-    assert verdict.endswith("of all models compared degree 1 (linear) has the highest R², 0.412 ± 0.019.")
+    assert verdict.endswith("the best of all models compared is degree 1 (linear), R² 0.412 ± 0.019.")
     told = all_scored(folds)
     assert not told.learned
-    assert "It is uncertain whether anything was found; of all models" in told.verdict
+    assert "This may be chance; the best of all models" in told.verdict
     assert "what follows may describe noise" in fit_page(told)
 
 
@@ -258,7 +258,8 @@ def test_a_verdict_begins_with_the_scores():
     )
     assert classes().verdict == (
         f"Held-out accuracy {(50 + 61 + 40) / 166:.1%} by a polynomial of degree 2; {67 / 166:.1%} by always naming "
-        "the most frequent class. The classes' indicators have R² 0.826 ± 0.021, where their frequencies give 0."
+        "the most frequent class. R² of the class indicators is 0.826 ± 0.021; "
+        "predicting the class frequencies gives 0."
     )
 
 

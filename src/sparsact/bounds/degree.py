@@ -139,9 +139,9 @@ def _of_spectrum(
     measured, rho = min((degree_from_noise(spectrum.noise_sensitivity(rho), rho, epsilon), rho) for rho in noises)
     return SufficientDegree(
         degree,
-        "the spectrum is known, and this is the least degree that leaves so little."
+        "the spectrum is known: this is the lowest degree that leaves at most epsilon."
         if degree
-        else "no more than epsilon is left by the mean alone.",
+        else "the mean alone leaves no more than epsilon.",
         epsilon,
         spectrum.tail(degree),
         rho=rho,

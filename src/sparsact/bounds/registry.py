@@ -32,7 +32,7 @@ MEANING: Final[dict[str, str]] = {
 PARAMETERS: Final[dict[str, str]] = {
     "n": "Coordinates of an input.",
     "s": "Units of the network.",
-    "k": "Most units active at any input, from 1 to s.",
+    "k": "Largest number of active units at any input, from 1 to s.",
     "W": "Largest \\|u\\| times largest norm of a unit's weights (Definition 2).",
     "B": "Largest \\|u\\| times largest \\|b\\| (Definition 2).",
     "R": "Largest norm of an input.",

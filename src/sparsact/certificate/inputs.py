@@ -35,7 +35,7 @@ class Inputs:
         nothing = np.zeros((0, n)), np.zeros(0)
         if isinstance(inputs, Lift):
             if inputs.n != n:
-                raise ValueError(f"the lift must give the {n} inputs of the network; it gives {inputs.n}.")
+                raise ValueError(f"the lift must have {n} outputs, the inputs of the network; it has {inputs.n}.")
             words = f"any lifted point x(y), y in {{-1,1}}^{inputs.m}, of {{-1,1}}^{n}"
             return cls(n, *nothing, inputs, words)
         if inputs is None:

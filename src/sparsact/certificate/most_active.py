@@ -56,7 +56,7 @@ def proved(
         if width > MOST_INPUTS:
             raise ValueError(
                 f"enumeration takes up to {MOST_INPUTS} coordinates; there are {width}: use method='orbits', if many "
-                "coordinates are alike, or method='milp'."
+                "coordinates are interchangeable, or method='milp'."
             )
         proof = f"enumeration of all {2**width:,} points" + " y" * (inputs.lift is not None)
         if inputs.is_cube:
@@ -66,8 +66,8 @@ def proved(
         proof = f"enumeration of {reduction.n_states:,} orbits of points that the units cannot distinguish"
     if reduction.n_states > MOST_STATES:
         raise ValueError(
-            f"orbits are counted up to {MOST_STATES:,}; there are {reduction.n_states:,}, for too few coordinates are "
-            "alike: use method='milp'."
+            f"orbits are counted up to {MOST_STATES:,}; there are {reduction.n_states:,}because few coordinates are "
+            "interchangeable: use method='milp'."
         )
     return sweep(network, inputs, reduction).certificate(network.s, inputs.words, method, proof)
 

@@ -36,8 +36,8 @@ _LONGEST: Final = 14_000  # bits of a number of at most 4,300 digits, which is P
     epsilon=option("X", "Squared error."),
     delta=option("X", "Probability of failure."),
     rho=option("X", "Correlation of the noise."),
-    given=option("NAME=X", "Any other parameter or constant, such as m=1000; repeatable."),
-    random_state=option("N", "Seed of what is measured on random points."),
+    given=option("NAME=X", "Any other parameter or constant, such as m=1000; may be repeated."),
+    random_state=option("N", "Seed of measurements on random points."),
 )
 def bounds(
     network: Path | None = None,
@@ -55,8 +55,8 @@ def bounds(
 ) -> None:
     """Print every bound of the theory that the parameters suffice for, with its status.
 
-    Unspecified constants are 1 unless given. Where R, C, degree or p are not given they are the root of n, the largest
-    value k (W R + B), the degree that is enough for epsilon, and the logarithm of s.
+    Unspecified constants are 1 unless given. Defaults: R is the square root of n, C the largest value k (W R + B),
+    degree the one that is enough for epsilon, and p the logarithm of s.
 
     Example: sparsact bounds --n 100 --s 64 --k 1 --W 3 --B 2 --epsilon 0.1
     """
@@ -239,7 +239,7 @@ def _print(content: dict[str, Any]) -> None:
         if any(row["vacuous"] for row in rows):
             console.print(VACUOUS)
     if content["wanting"]:
-        console.print(f"{len(content['wanting'])} more bounds want parameters, by --given NAME=X:")
+        console.print(f"{len(content['wanting'])} more bounds need parameters (--given NAME=X):")
         for wants in dict.fromkeys(tuple(row["wants"]) for row in content["wanting"]):
             which = dict.fromkeys(_statement(row) for row in content["wanting"] if tuple(row["wants"]) == wants)
             line = f"{', '.join(wants)}: {'; '.join(which)}"

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 @with_help(
-    network=argument("NETWORK", "A network or a stack that its save method has written."),
+    network=argument("NETWORK", "A saved network or stack (.sparsact)."),
     method=option("NAME", "auto, enumeration, orbits or milp; sampled goes with --samples."),
     time_limit=option("SECONDS", "Time for the method milp."),
-    quadratic_lift="Only inputs that are the quadratic lift of a point.",
-    samples=option("N", "Draw N uniform inputs in place of a proof.", min=1),
+    quadratic_lift="Only inputs that are the quadratic lift of a point y in {-1, 1}^m.",
+    samples=option("N", "Sample N uniform inputs instead of a proof.", min=1),
     at_most=option("K", "With --samples: bound how often more than K units are active."),
     confidence=option("P", "With --samples: confidence of the bound."),
     random_state=option("N", "Seed of the sample and of the search.", min=0),
@@ -41,10 +41,10 @@ def certify(
     random_state: int = 0,
     as_json: bool = False,
 ) -> None:
-    """Prove how many units of a network an input can switch on at most, and show an input that does.
+    """Prove the largest number of units that any input of a network activates, and show such an input.
 
-    A unit is active where its pre-activation is above 0, strictly; that is decided exactly for the numbers stored. When
-    the time runs out, what is proved by then is an interval. Of a stack, each layer is certified, and all together.
+    A unit is active where its pre-activation is strictly above 0, decided exactly for the stored numbers. When the time
+    runs out, the result is an interval. For a stack, each layer is certified, then all layers together.
 
     Example: sparsact certify network.sparsact --time-limit 20
     """
@@ -61,13 +61,13 @@ def certify(
         kind = type(model).__name__
         raise ValueError(f"{network.name} holds a {kind}; a SparselyActivatedNetwork or Stack is needed.")
     if samples is None and (at_most is not None or method == "sampled"):
-        raise ValueError("a sample needs a size: pass --samples N, or leave out --at-most and --method sampled.")
+        raise ValueError("--at-most and --method sampled need --samples N; pass it, or leave them out.")
     if samples is not None and method not in ("auto", "sampled"):
         raise ValueError(f"--samples draws a sample, --method {method} proves; pass one of the two.")
     options: dict[str, Any] = {"rng": np.random.default_rng(random_state)}
     of_stack = isinstance(loaded, Stack)
     if of_stack and (quadratic_lift or at_most is not None):
-        raise ValueError(f"{network.name} holds a stack, which goes without --quadratic-lift and --at-most.")
+        raise ValueError(f"{network.name} holds a stack; leave out --quadratic-lift and --at-most.")
     if quadratic_lift:
         if isqrt(loaded.n) ** 2 != loaded.n:
             raise ValueError(f"a quadratic lift has m * m coordinates; the network has {loaded.n} inputs.")

@@ -14,13 +14,13 @@ OWN: Final = "sparsact fit TABLE.csv --target COLUMN --report report.html --out 
 
 
 @with_help(
-    folder=option("FOLDER", "Where the files go; made if it is not there."), force="Replace files of an earlier demo."
+    folder=option("FOLDER", "Folder for the files; created if necessary."), force="Replace files of an earlier demo."
 )
 def demo(folder: Path = Path("demo"), force: bool = False, progress: bool | None = None) -> None:
-    """Write a table of a fluorescent protein, fit it in seconds, and say what to do next.
+    """Write the table of a fluorescent protein, fit it in seconds, and show the next commands.
 
-    The table holds which of 13 mutations each of 8,192 variants has, and how bright it is. The model is a
-    polynomial of combinations of up to four mutations.
+    Each of the 8,192 rows is a variant: which of 13 mutations it has, and how bright it is. The model is a polynomial
+    in combinations of up to four mutations.
 
     Example: sparsact demo
     """
@@ -33,7 +33,7 @@ def demo(folder: Path = Path("demo"), force: bool = False, progress: bool | None
     folder.mkdir(parents=True, exist_ok=True)
     for path in (table, report, model):
         if path.exists() and not force:
-            raise ValueError(f"{path} is there already; --force replaces it, --folder names another place.")
+            raise ValueError(f"{path} exists already; pass --force to replace it, or --folder for another place.")
         check_writable(path)
 
     import pyarrow as pa

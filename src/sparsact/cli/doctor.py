@@ -22,9 +22,9 @@ VARIABLES: Final = (
 
 @with_help()
 def doctor(as_json: bool = False) -> None:
-    """Show the versions, kernels, threads, memory and optional packages that sparsact finds here.
+    """Show versions, kernels, threads, memory and optional packages of this installation.
 
-    The first thing to look at when something is slow or missing, and what a report of a bug should hold.
+    Look here first when something is slow or missing, and attach the output to bug reports.
 
     Example: sparsact doctor
     """

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @with_help(
     model=SHARED["learned_model"],
-    program=argument("PROGRAM", "The file to write: .c, of C99, or .onnx."),
-    name=option("NAME", "Name of the C function; by default the file's name and _predict."),
+    program=argument("PROGRAM", "File to write: .c (C99) or .onnx."),
+    name=option("NAME", "Name of the C function. Default: the file's name, then _predict."),
 )
 def export(model: Path, program: Path, name: str | None = None) -> None:
-    """Write the model of a table as a program that needs nothing of this library: C99, or a graph of ONNX.
+    """Write a fitted model as standalone C99 code or as an ONNX graph.
 
-    The comment at the top of the C file, and the description of the graph, say what each number x[i] of a row stands
-    for, a column or one of its values, and what each answer y[j] is. Hash tables, polynomials, and ensembles and
-    Gaussian processes on up to 16 bits have programs.
+    The comment at the top of the C file, and the description of the graph, say which column or value each input x[i]
+    stands for, and what each output y[j] is. Polynomials and hash tables can be exported; Gaussian processes and
+    ensembles on up to 16 bits.
 
     Example: sparsact export model.sparsact model.c
     """
@@ -36,11 +36,11 @@ def export(model: Path, program: Path, name: str | None = None) -> None:
     learned, encoding = read_model(model)
     if not isinstance(learned, Exportable):
         raise ValueError(
-            f"{model.name} holds a {type(learned).__name__}, which has no program; fit the table with --model lsh or "
-            "--model low-degree, or in Python distil the model: sparsact.distil(model, X, y)."
+            f"{model.name} holds a {type(learned).__name__}, which cannot be exported; fit the table with --model lsh "
+            "or --model low-degree, or distil the model in Python: sparsact.distil(model, X, y)."
         )
     learned.export(program, name=name, description="\n".join([*_inputs(encoding), *_outputs(encoding, learned)]))
-    typer.echo(f"wrote {program}: it takes {len(encoding.feature_names)} numbers a row; its head says what each is.")
+    typer.echo(f"wrote {program}: it takes {len(encoding.feature_names)} numbers a row; its comment explains them.")
 
 
 def _inputs(encoding: Encoding) -> Iterator[str]:

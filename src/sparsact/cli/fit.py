@@ -17,14 +17,14 @@ from sparsact.cli.terminal import as_options, command_line, say
 from sparsact.fit.options import OPTION_NAMES
 
 MODELS: Final = {  # what each is, and when auto compares it
-    "auto": ("what predicts held-out rows best", ""),
+    "auto": ("best model on held-out rows", ""),
     "low-degree": ("polynomial of all products", "always"),
     "sparse": ("polynomial of significant products", "bits"),
     "gp": ("Gaussian process, all interactions", "up to 64 bits"),
     "letters": ("sites with letters, categories", "3+ letters, few numbers"),
-    "latent": ("bits behind a floor or a curve", "pinned rows, 21+ sites"),
+    "latent": ("bits, measured with a floor or curve", "rows at a floor, 21+ sites"),
     "lsh": ("local polynomials in hash tables", "numbers"),
-    "network": ("ReLU units, few on in a row", "1,000 to 100,000 rows"),
+    "network": ("ReLU units, few active a row", "1,000 to 100,000 rows"),
     "ensemble": ("weighted mean of models and trees", "up to 20 bits"),
 }
 TABLE: Final = "".join(f"| {name} | {what} | {when} |\n" for name, (what, when) in MODELS.items())
@@ -34,38 +34,38 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
 @with_help(
     **panel(
         "Target",
-        target=option("COLUMN", "Column to learn; repeatable.", "--target", "-t"),
+        target=option("COLUMN", "Column to predict; may be repeated.", "--target", "-t"),
         task=option("NAME", "regression, classification or auto."),
-        log_target=Option("--log-target/--no-log-target", help="Learn its logarithm. Default: if better."),
+        log_target=Option("--log-target/--no-log-target", help="Fit its logarithm. Default: if better."),
     ),
     **panel(
         "Columns",
-        columns=option("COLUMN", "Learn from these: a name, a list a,b or a pattern 's*'; repeatable."),
-        ignore=option("COLUMN", "Leave these out, spelled likewise."),
-        domain=option("NAME", "Numbers: real keeps them, cube refuses, auto standardises."),
-        strict="Refuse a table with columns to leave out.",
-        drop_missing="Leave out rows that lack a value.",
-        wild_type=option("ROW", "Sequence or row from which effects are counted, or most-frequent."),
-        weights=option("COLUMN", "Precision of each row, such as a count."),
-        sigma=option("COLUMN", "In place of --weights: standard deviations."),
-        variance=option("COLUMN", "In place of --weights: variances."),
+        columns=option("COLUMN", "Columns to use: a name, a list a,b or a pattern 's*'."),
+        ignore=option("COLUMN", "Columns to leave out, in the same form."),
+        domain=option("NAME", "Numbers: real keeps, cube refuses, auto standardises."),
+        strict="Raise an error instead of leaving columns out.",
+        drop_missing="Leave out rows with missing values.",
+        wild_type=option("ROW", "Reference of effects: a sequence, row or most-frequent."),
+        weights=option("COLUMN", "Weight of each row, such as a count."),
+        sigma=option("COLUMN", "Standard deviations, instead of --weights."),
+        variance=option("COLUMN", "Variances, instead of --weights."),
         separator=SHARED["separator"],
         decimal=SHARED["decimal"],
     ),
     **panel(
         "Model",
         model=option("NAME", "One of the models below."),
-        degree=option("auto|N", "Of a polynomial: most columns in a product."),
+        degree=option("auto|N", "Of a polynomial: maximum columns in a product."),
         alpha=option("auto|NUMBER", "Of a polynomial: ridge penalty."),
-        lasso="Choose terms by the lasso, of penalty --alpha.",
+        lasso="Choose terms by the lasso with penalty --alpha.",
         link=option("NAME", "Of latent: identity, log, sigmoid, monotone, auto."),
         censor=option("LOW,HIGH", "Of latent: bounds ('7,': a floor), auto or none."),
     ),
     **panel(
         "Scoring",
         folds=option("N", "Folds of cross-validation."),
-        groups=option("COLUMN", "Keep rows of equal value in one fold."),
-        split=option("COLUMN", "Score rows marked test, learn from the others."),
+        groups=option("COLUMN", "Keep rows with equal values in one fold."),
+        split=option("COLUMN", "Score rows marked test, fit the others."),
         test=option("FILE", "Score the model on this table too."),
         random_state=option("N", "Seed of folds and hash functions."),
     ),
@@ -79,9 +79,9 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
     ),
     **panel(
         "Long fits",
-        resume=option("FILE", "Keep a statistic file up to date, and go on from it if it is there."),
-        keep_every=option("SECONDS", "Time between writings.", min=0),
-        cluster=option("ADDRESS", "local:N processes, or tcp://HOST:PORT of a Dask scheduler, sum up the files."),
+        resume=option("FILE", "Save progress to this file, and continue from it if it exists."),
+        keep_every=option("SECONDS", "Time between saves.", min=0),
+        cluster=option("ADDRESS", "Share the work: local:N processes, or a Dask scheduler, tcp://HOST:PORT."),
     ),
 )
 def fit(
@@ -121,14 +121,15 @@ def fit(
     quiet: bool = False,
     progress: bool | None = None,
 ) -> None:
-    """Learn a target from columns of bits or numbers, and report how well it predicts and what drives the target.
+    """Fit a model to a table, and report its accuracy and its most important effects.
 
-    Bit strings such as 0010110 expand into their bits; columns of two values become a bit, texts of a few values a bit
-    each, texts of one length such as ACDE and mutations such as A12V:G45D a site a letter; other numbers are
-    standardised. Identifiers, copies, counts, errors, plates and splits are left out with a note, unless --columns
-    names them in full. The table may be larger than memory.
+    Columns of two values become a bit, and columns of a few texts one bit for each text. Bit strings such as 0010110
+    become their bits; texts of one length such as ACDE, and mutations such as A12V:G45D, become sites with letters.
+    Other numbers are standardised. Identifiers, copies, counts, errors, plates and splits are left out with a note,
+    unless --columns names them in full. The table may be larger than memory.
 
-    Ctrl-C writes a statistic file; the same command with --resume FILE goes on, and ends with the same bits.
+    Ctrl-C saves the progress; the same command with --resume FILE continues, and its result is identical to the last
+    bit.
 
     Example: sparsact fit screen.csv --target y --report y.html --out y.sparsact
     """
@@ -137,7 +138,7 @@ def fit(
 
     from_stdin = PIPE in tables
     if from_stdin and resume is not None:
-        raise ValueError("--resume reads the table again, and stdin is gone by then; write it to a file.")
+        raise ValueError("--resume must read the table again, but stdin can be read once; write it to a file.")
     tables = context.with_resource(readable(tables))
     paths = files(tables)
     check_report(report)
@@ -147,7 +148,7 @@ def fit(
     replaced = [str(path) for path in (out, report) if path is not None and path.is_file()]
     if replaced and not (quiet or as_json):
         are = "is" if len(replaced) == 1 else "are"
-        typer.echo(f"{' and '.join(replaced)} {are} there already, and will be replaced.", err=True)
+        typer.echo(f"{' and '.join(replaced)} {are} there already and will be replaced.", err=True)
     shown = False if quiet or (as_json and progress is None) else progress
     words = context.obj or ["fit"]
 

@@ -35,21 +35,21 @@ Described = tuple[dict[str, Any], Callable[[], None]]  # as JSON holds it, and a
     report=option("FILE", "Write an HTML report here (networks only)."),
     reference=option(
         "'A=1,B=0'|SEQUENCE|A12V:G45D|TABLE",
-        "Also show what changes from this row do: what is not named is as in the wild type of the fit, or has the most "
-        "frequent letter; bits are 0. Or from the first row of a table.",
+        "Also show the effects of changes from this row, or from the first row of a table. Columns not named keep the "
+        "wild type of the fit, or else the most frequent letter; bits are 0.",
     ),
     contrast=option(
         "A B",
-        "Show how much higher the prediction is with A than with B instead: mutations, sequences, or values such as "
-        "'A=1', in the background that --reference names.",
+        "Show instead the prediction with A minus the prediction with B. Both are mutations, sequences or values such "
+        "as 'A=1'; the rest of the row is that of --reference.",
     ),
     measure=option(
         "uniform|data",
-        "Of a polynomial: variances by degree and by column over all combinations equally often, or with the values of "
-        "each column as frequent as in its rows, independent of each other.",
+        "For a polynomial: distribution of the columns under which variances are computed: every combination equally "
+        "likely, or each column with its own frequencies, independently.",
     ),
     time_limit=option("SECONDS", "Time for the certificate of a network.", min=0),
-    random_state=option("N", "Seed of what is estimated by sampling.", min=0),
+    random_state=option("N", "Seed of estimates by sampling.", min=0),
 )
 def inspect_model(
     context: typer.Context,
@@ -63,18 +63,17 @@ def inspect_model(
     random_state: int = 0,
     as_json: bool = False,
 ) -> None:
-    """Show what a model consists of.
+    """Show a model's effects, or the size and activity of a network.
 
-    Of a Gaussian process, or of an ensemble and its weights: its strongest effects with 95 % posterior intervals. Of a
-    learned polynomial: its strongest effects with 95 % intervals, its weight by degree and its influences. An effect is
-    what switching the columns on together changes, beyond what fewer of them change, averaged over all settings of the
-    others; where sites have letters, that of a letter or two, averaged over the letters of the others.
+    Polynomials, Gaussian processes and ensembles: the strongest effects with 95 % intervals; for a polynomial also its
+    weight by degree and the influence of each column. The effect of one column is the change of the prediction when the
+    column switches from 0 to 1, averaged over all settings of the others. The effect of two columns is how much
+    switching one on changes the effect of the other. Where sites have letters, effects are of one letter or a pair.
 
-    Of hash tables (LSH): how they are made, how full their buckets are, and which columns matter: by the slope of the
-    linear trend, for columns as the model sees them (numbers standardised, bits as signs), and by the share of each
-    column in the distance that makes rows neighbours.
+    Hash tables (LSH): the layout, how full the buckets are, and two measures of each column: its slope in the linear
+    trend (numbers standardised, bits as signs) and its share of the distance that decides which rows are neighbours.
 
-    Of a sparsely activated network: its size, scale and certificate, how many units are on at once, and its weight by
+    Sparsely activated networks: the size, the scale, the certificate, the number of active units, and the weight by
     degree, exact or estimated.
 
     Example: sparsact inspect model.sparsact --top 10
@@ -132,7 +131,7 @@ def described(model: object, encoding: Encoding, top: int, measure: str = "unifo
     from sparsact.validation.parameters import checked_option
 
     if checked_option(measure, "measure", (UNIFORM, DATA)) == DATA and not isinstance(model, LowDegree):
-        raise ValueError("measure data is of polynomials, model low-degree or sparse; leave it out.")
+        raise ValueError("--measure data needs a polynomial (model low-degree or sparse); leave it out.")
     if isinstance(model, LowDegree):
         return _of_polynomial(model, encoding, top, measure)
     if isinstance(model, LSHModel):
@@ -166,7 +165,7 @@ def _of_function(model: Any, encoding: Encoding, top: int) -> Described:
         for site, known in found.get("sites", {}).items():
             terminal().print(shown(f"  {site}: {', '.join(known)}"))
         if encoding.real:
-            terminal().print("  it names no effects, since columns are numbers; model low-degree does.")
+            terminal().print("  no effects, since columns are numbers; model low-degree reports effects.")
         else:
             _print_terms(target)
 
@@ -195,7 +194,7 @@ def _of_units(model: Network, encoding: Encoding, top: int) -> Described:
 
     def show() -> None:
         terminal().print(f"{type(model).__name__} of {len(encoding.feature_names)} columns: {found.size}")
-        table = grid(["columns that weigh most"], ("output weight",), title=", ".join(encoding.target_names))
+        table = grid(["columns with the largest weights"], ("output weight",), title=", ".join(encoding.target_names))
         for unit in found.units[:top]:
             table.add_row(shown(", ".join(unit.columns)), f"{unit.output:+.5g}")
         terminal().print(table)

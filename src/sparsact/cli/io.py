@@ -30,7 +30,7 @@ def readable(tables: Sequence[str]) -> Iterator[list[str]]:
         yield list(tables)
         return
     if len(tables) > 1:
-        raise ValueError("'-' stands for the whole table, on stdin; name it alone, or write stdin to a file.")
+        raise ValueError("'-' is the whole table on stdin; name no other file, or write stdin to a file.")
     with TemporaryDirectory(prefix="sparsact-") as folder:
         path = Path(folder, "stdin.csv")
         with path.open("wb") as file:
@@ -133,7 +133,7 @@ def encoding_of(model: object, path: Path) -> Encoding:
     text = getattr(model, "table_encoding_", None)
     if text is None:
         raise ValueError(
-            f"{path.name} was not made by sparsact fit, so it knows no columns; load it in Python instead."
+            f"{path.name} was not made by sparsact fit, so its columns are unknown; load it in Python instead."
         )
     try:
         encoding = Encoding.from_json(text)

@@ -27,13 +27,13 @@ def measure(
     batch_size: int = 32,
     n_threads: int | None = None,
 ) -> None:
-    """Measure how many units of each feed-forward block of a PyTorch model are active.
+    """Measure how many units are active in each feed-forward block of a PyTorch model.
 
-    By block: the share of active units for a token, how it varies, units that are never active, the share that several
-    tokens in a row need together, how small the other activations are, and by how much reading fewer bytes of weights
-    could speed up the block and the whole model at most. Other layers follow, convolutions too, with the share of their
-    input that is not 0 and why they compute densely. Importing MODEL runs the code of its module; a folder of
-    Hugging Face is read from disk alone, and no code in it is run.
+    For each block: the share of active units for a token and its variation, units that are never active, the share that
+    several consecutive tokens need together, the sizes of the other activations, and upper bounds on the speed-up of
+    the block and of the whole model from reading fewer weights. Other layers, such as convolutions, follow with the
+    share of nonzero inputs and the reason why they compute densely. Importing MODEL runs the code of its module; a
+    Hugging Face folder is only read, and no code in it is run.
 
     Example: sparsact measure my_models:small --inputs tokens.npy --report sparsity.html
     """

@@ -30,13 +30,13 @@ SHARED: Final[dict[str, str | ParameterInfo]] = {
     "tables": argument(
         "TABLE...",
         ".csv, .tsv (also .gz), .parquet (or .pq), .feather, .arrow or .npz. Several, or a quoted pattern such as "
-        "'parts/*.parquet', are one table, in the natural order of names; '-' is CSV on stdin.",
+        "'parts/*.parquet', are one table in the order of their names; '-' is CSV on stdin.",
     ),
-    "learned_model": argument("MODEL", "A model that sparsact fit has written."),
-    "separator": option("CHARACTER", "Of text files, such as ';'."),
-    "decimal": option("MARK", "Of text files, '.' or ','."),
+    "learned_model": argument("MODEL", "A model written by sparsact fit."),
+    "separator": option("CHARACTER", "In text files, such as ';'."),
+    "decimal": option("MARK", "In text files, '.' or ','."),
     "as_json": Option("--json", help="Print one JSON object, nothing else."),
-    "progress": Option("--progress/--no-progress", help="Show it. Default: on a terminal."),
+    "progress": Option("--progress/--no-progress", help="Show a progress bar. Default: on a terminal."),
     # ---- of PyTorch models ----
     "torch_model": argument(
         "MODEL",
@@ -48,11 +48,11 @@ SHARED: Final[dict[str, str | ParameterInfo]] = {
         "An array in .npy (integers are tokens), or .safetensors whose tensors are keyword arguments. The first axis "
         "counts inputs.",
     ),
-    "text": option("FILE", "In place of --inputs: a text, for a folder with a tokenizer."),
-    "model_weights": option("FILE", "Weights for the model, in safetensors.", "--weights"),
+    "text": option("FILE", "A text instead of --inputs, if the folder has a tokenizer."),
+    "model_weights": option("FILE", "Weights to load, a .safetensors file.", "--weights"),
     "arguments": option("JSON", "Keyword arguments of the callable."),
-    "batch_size": option("N", "Inputs that the model gets at once.", min=1),
-    "n_threads": option("N", "Threads of torch; its own choice if not given.", min=1),
+    "batch_size": option("N", "Inputs in one call of the model.", min=1),
+    "n_threads": option("N", "Threads of torch; by default torch decides.", min=1),
 }
 
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     model=SHARED["learned_model"],
     id_column=option(
         "COLUMN",
-        "Column that names the rows, by default the first that the model does not use; sequences are kept.",
+        "Column with the names of rows. Default: the first column that the model does not use. Sequences are kept.",
         "--id",
     ),
-    confidence=option("P", "Probability with which a new measurement lies in its interval."),
-    out=option("FILE", "A .csv, .parquet, .feather or .arrow file; '-', and by default, CSV on stdout."),
+    confidence=option("P", "Probability that a new measurement lies in its interval."),
+    out=option("FILE", "A .csv, .parquet, .feather or .arrow file. Default: '-', CSV on stdout."),
     as_json=Option("--json", help="Print one JSON object instead, with the list 'rows'."),
 )
 def predict(
@@ -42,15 +42,15 @@ def predict(
     as_json: bool = False,
     progress: bool | None = None,
 ) -> None:
-    """Predict the target for every row of a table, in the order of the rows.
+    """Predict the target for every row of a table, in the same order.
 
-    Columns are found by name and become bits or numbers exactly as they did in the table that was learned from. Each
-    row keeps its name and its sequence. A numeric target gets an interval: the posterior interval of a Gaussian
-    process, otherwise one from the errors on held-out rows. Column 'outside' says why a row is unlike the rows that
-    were learned from: two of its values never occurred together, or a number is beyond its range. A row with an
-    unseen letter, or without a value, has no prediction, and 'outside' says so.
+    Columns are found by name and encoded exactly as in the training table. Each row keeps its name and its sequence. A
+    numeric target gets an interval: the posterior interval of a Gaussian process, or else one from the errors on
+    held-out rows. Column 'outside' says how a row differs from the training rows: two of its values never occurred
+    together, or a number is out of range. A row with an unseen letter or a missing value gets no prediction, and
+    'outside' says so.
 
-    CSV holds names of classes as they were learned: import them into a spreadsheet as text, where "=" begins a formula.
+    Names of classes are written unchanged. Import them into a spreadsheet as text, because "=" begins a formula there.
 
     Example: sparsact predict model.sparsact new.csv --out predicted.csv
     """

@@ -17,9 +17,9 @@ from sparsact.cli.terminal import say
     model=SHARED["torch_model"],
     weights=SHARED["model_weights"],
     method=option("NAME", "auto, exact, certified or approximate."),
-    density=option("SHARE", "With approximate: the largest share of units that is kept."),
-    error=option("SHARE", "With approximate: the largest error of a block's output, as a share of its size."),
-    time_limit=option("SECONDS", "That the timing of auto may take.", min=0),
+    density=option("SHARE", "With approximate: largest share of units to keep."),
+    error=option("SHARE", "With approximate: largest relative error of a block's output."),
+    time_limit=option("SECONDS", "Time limit for the measurements of auto.", min=0),
 )
 def sparsify(
     model: str,
@@ -35,11 +35,11 @@ def sparsify(
     time_limit: float = 20.0,
     n_threads: int | None = None,
 ) -> None:
-    """Time what a PyTorch model gains by computing only the units that are on, block by block and end to end.
+    """Measure how much faster a PyTorch model runs when it computes only its active units, per block and in total.
 
-    auto, exact and certified return what the model returns, up to the order of summation; approximate
-    tells what it costs. The model is not changed: in Python, sparsact.sparsify(model, method, inputs) does for your
-    process what this command times. Importing MODEL runs the code of its module.
+    auto, exact and certified return the same outputs up to the order of summation; approximate changes them and reports
+    the error. The model on disk is not changed: in Python, sparsact.sparsify(model, method, inputs) makes the change
+    that this command times. Importing MODEL runs the code of its module.
 
     Example: sparsact sparsify my_models:small --inputs tokens.npy --n-threads 1
     """

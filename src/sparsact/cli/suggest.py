@@ -15,23 +15,23 @@ from sparsact.cli.terminal import grid, say, shown, terminal
 
 @with_help(
     model=SHARED["learned_model"],
-    table=argument("TABLE", "Rows to choose from; by default all combinations of the values of the columns."),
-    budget=option("N", "Number of rows; with --cost, their summed costs.", "--n", "--budget"),
+    table=argument("TABLE", "Rows to choose from. Default: all combinations of the columns' values."),
+    budget=option("N", "Number of rows; with --cost, their total cost.", "--n", "--budget"),
     goal=option(
         "effects|variance|maximum|minimum",
-        "'effects': know effects of one and two columns, or of --effect; 'variance': predict; 'maximum' and 'minimum': "
+        "'effects': estimate effects of one and two columns, or --effect; 'variance': predict; 'maximum', 'minimum': "
         "find the best row.",
     ),
-    effect=option("COLUMN[,COLUMN...]", "Of goal effects: a set of columns; may be repeated."),
-    cost=option("COLUMN", "Column of TABLE with what each row costs."),
+    effect=option("COLUMN[,COLUMN...]", "With goal effects: a set of columns; may be repeated."),
+    cost=option("COLUMN", "Column of TABLE with the cost of each row."),
     measured=option(
         "FILE",
-        "Rows measured so far, with the target: a Gaussian process is fitted to them. Models that are none (all but gp "
-        "and letters) need it.",
+        "Rows measured so far, with the target: a Gaussian process is fitted to them. Required unless the model is gp "
+        "or letters.",
     ),
     repeat="Allow rows that were measured already.",
     out=option("FILE", "Write the rows to this .csv file."),
-    random_state=option("N", "Seed of samples of candidates."),
+    random_state=option("N", "Seed for sampling candidates."),
 )
 def suggest(
     model: Path,
@@ -46,10 +46,10 @@ def suggest(
     random_state: int = 0,
     as_json: bool = False,
 ) -> None:
-    """Suggest the rows to measure next: those that tell most about effects, predictions or the best row.
+    """Suggest which rows to measure next, to learn most about effects, predictions or the best row.
 
-    The rows are one batch without repeats, the most telling first. Column 'gain' says what each adds to the rows above
-    it: a share of the variance that is left today, or the expected improvement of the target.
+    The rows form one batch without repeats, the most informative first. Column 'gain' is what each row adds to the rows
+    above it: a share of the remaining variance, or the expected improvement of the target.
 
     Example: sparsact suggest model.sparsact --n 20 --out next.csv
     """

@@ -29,7 +29,7 @@ def load_model(name: str, arguments: str | None = None, weights: Path | None = N
     """
     if Path(name).is_dir():
         if arguments is not None:
-            raise ValueError("--arguments are for a callable; a folder's config.json says how its model is made.")
+            raise ValueError("--arguments apply to a callable; a folder's config.json defines its model.")
         model = _from_folder(Path(name))
     else:
         model = _from_callable(name, _object_in(arguments))
@@ -63,7 +63,7 @@ def _from_callable(name: str, arguments: dict[str, Any]) -> nn.Module:
                 make = getattr(make, part)
             model = make(**arguments)
     except Exception as error:  # whatever the user's code raises
-        raise ValueError(f"{name} makes no model: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{name} failed to make a model: {type(error).__name__}: {error}") from error
     if not isinstance(model, nn.Module):
         raise ValueError(f"{name} must return a torch.nn.Module, got {type(model).__name__}.")
     return model
@@ -154,7 +154,7 @@ def batches_given(
         return batches_in(inputs, model, batch_size)
     if text is not None and inputs is None:
         return batches_of_text(text, Path(name), batch_size)
-    raise ValueError("the model must be shown something: pass either --inputs FILE or --text FILE.")
+    raise ValueError("the model needs inputs: pass either --inputs FILE or --text FILE.")
 
 
 def batches_in(path: Path, model: nn.Module, batch_size: int) -> Iterator[Batch]:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from sparsact.bounds import BoundInfo
 
 VACUOUS: Final = (
-    "vacuous: known without the bound: a degree of n, rows that hold all inputs or nearly all, what C or the variance "
-    "allows anyway, or that something is at least 1"
+    "vacuous: true without the bound: a degree of n, as many rows as inputs, no less than C or the variance, or at "
+    "least 1"
 )
 
 

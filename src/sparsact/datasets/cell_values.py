@@ -129,7 +129,7 @@ def codes(array: pa.Array, values: tuple[str, ...], name: str, first_row: int) -
     found: NDArray[np.intp] = np.array(of_entries, dtype=np.intp)[encoded.indices.to_numpy()]
     if (found < 0).any():
         known = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")
-        why = f"is not among the values of this column in the table that was learned from ({known})."
+        why = f"is not among the values of this column in the training table ({known})."
         reasons = {row: f"{array[row].as_py()!r} {why}" for row in np.flatnonzero(found < 0).tolist()}
         raise UnreadableError(name, first_row, reasons)
     return found
@@ -175,7 +175,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _not_numbers(array: pa.Array, name: str, first_row: int, rows: Sequence[int]) -> UnreadableError:
-    remedies = dict.fromkeys(DASHES, "if it stands for a missing value, drop_missing=True leaves its row out")
+    remedies = dict.fromkeys(DASHES, "if it means a missing value, drop_missing=True leaves its row out")
     texts = ((row, str(array[row].as_py())) for row in rows)
     pairs = ((row, text, remedies.get(text.strip(), "correct the row, or leave the column out")) for row, text in texts)
     return UnreadableError(name, first_row, {row: f"{text!r} is not a finite number; {do}." for row, text, do in pairs})
@@ -197,8 +197,8 @@ def at_limits(array: pa.Array) -> pa.Array:
 def too_long(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
     """The error for an integer that float64 would round."""
     return ValueError(
-        f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()} is an integer beyond 2**53 that float64 "
-        "would round; subtract a constant from the column, or write it with a decimal point if rounding does no harm."
+        f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()} is an integer beyond 2**53, which float64 "
+        "would round; subtract a constant from the column, or write it with a decimal point if rounding is harmless."
     )
 
 

@@ -102,13 +102,13 @@ def complete_rows(parts: Parts, needed: Sequence[str], targets: Sequence[str] = 
     worst = sorted((name for name in lacking if lacking[name]), key=lambda name: -lacking[name])
     counts = ", ".join(f"{name} ({lacking[name]:,})" for name in worst[:5]) + ", ..." * (len(worst) > 5)
     if not n_complete:
-        remedy = f"leave the column out that lacks most: ignore={worst[0]!r}"
-        raise ValueError(f"every row lacks a value of some column: {counts} of {n_rows:,}; {remedy}.")
+        remedy = f"leave out the column with most gaps: ignore={worst[0]!r}"
+        raise ValueError(f"every row has a missing value ({counts} of {n_rows:,}); {remedy}.")
     note = f"left out, since a value is missing: {n_rows - n_complete:,} of {n_rows:,} rows, which lack {counts}."
     if marked:
         note += f" A mark such as '-' or 'n.d.' among numbers counts as missing: {listed(sorted(marked))}."
     if len(targets) > 1 and any(lacking[name] for name in targets):
-        note += " They are left out for every target; fitted one at a time, each target keeps the rows that have it."
+        note += " These rows are left out for every target; fit targets one at a time to keep more rows."
     return chosen_rows(parts, needed, partial(_complete, marked)), note
 
 
@@ -130,6 +130,6 @@ def weighted_rows(parts: Parts, name: str) -> tuple[Parts, str]:
     for weights in numbers_of(parts, name):
         n_rows, n_zero = n_rows + len(weights), n_zero + int((weights == 0).sum())
     if n_rows and n_zero == n_rows:
-        raise ValueError(f"column {name!r} is 0 in every row, so that no row has a weight; leave weights out.")
+        raise ValueError(f"column {name!r} is 0 in every row, so no row has a weight; leave weights out.")
     note = f"left out, since their weight {name} is 0: {n_zero:,} of {n_rows:,} rows."
     return (chosen_rows(parts, [name], _not_zero), note) if n_zero else (parts, "")

@@ -109,7 +109,7 @@ class ColumnSurvey:
 
     def update(self, array: pa.Array, first_row: int, file: str, overall: int, rows: RowNumbers) -> None:
         """Add the next piece of the column, before which are ``first_row`` rows in its file and ``overall`` in all."""
-        remedy = f"fill it in, leave such rows out with drop_missing=True, or the column with ignore={self.name!r}"
+        remedy = f"fill it in, or leave out such rows (drop_missing=True) or the column (ignore={self.name!r})"
         if self.keep_missing and array.null_count + (there := pc.invert(array.is_null(nan_is_null=True))).false_count:
             self.lacking, array, rows = True, array.filter(there), rows.some(np.asarray(there))
         refuse_missing(array, self.name, first_row, remedy)
@@ -236,7 +236,7 @@ class ColumnSurvey:
         if not self.lacking:
             return [column]
         if not isinstance(column, Bit | OneHot):
-            raise UnfitError(self.name, " lacks values, as only numbers and categories may")
+            raise UnfitError(self.name, " has missing values, which only numbers and categories may have")
         return [OneHot(self.name, (MISSING, *sorted({*self.values} - {MISSING})))]
 
     def column(self, n_rows: int) -> Column:
@@ -265,7 +265,7 @@ class ColumnSurvey:
             remedy = f"correct these rows, drop them, or leave the column out with ignore={self.name!r}"
             raise UnfitError(self.name, f": {odd}", remedy)
         if own:
-            raise IdentifierError(self.name, " holds a different text in nearly every row, as an identifier does")
+            raise IdentifierError(self.name, " has a different text in nearly every row, like an identifier")
         if many:
             raise UnfitError(self.name, f" holds more than {MAX_CATEGORIES} different texts, too many to be categories")
         return OneHot(self.name, tuple(sorted(values)))
@@ -297,7 +297,7 @@ class ColumnSurvey:
         if odd and (all(map(is_infinite, odd)) or (most and slips)):
             raise UnfitError(
                 self.name,
-                f", {self.seen[odd[0]].first}: {odd[0]!r} is not a finite number, as other values are or seem to be",
+                f", {self.seen[odd[0]].first}: {odd[0]!r} is not a finite number, unlike the other values",
                 f"correct the column, or leave it out with ignore={self.name!r}"
                 + ", or leave out rows of missing values with drop_missing=True" * (odd[0] in DASHES),
             )
@@ -319,5 +319,5 @@ class ColumnSurvey:
         return UnfitError(
             self.name,
             f", {first[odd]}: {odd} is a value that is not a bit",
-            f"leave the column out with ignore={self.name!r}, or let columns be numbers with domain='auto'",
+            f"leave the column out with ignore={self.name!r}, or allow numbers with domain='auto'",
         )

@@ -19,8 +19,8 @@ def patterns_of(encoding: Encoding) -> list[Bits]:
     """For each site, or column, the bits (q, bits) of its values; a ValueError where a column is a number."""
     if odd := [column.name for column in encoding.columns if isinstance(column, Real)]:
         raise ValueError(
-            f"combinations need columns of few values, and {odd[0]!r} is a number; fit again with ignore={odd[0]!r}, "
-            "or with a few values of it written as texts, such as low and high."
+            f"combinations need columns of few values, but {odd[0]!r} holds numbers; fit again with "
+            f"ignore={odd[0]!r}, or replace its numbers by a few texts such as low and high."
         )
     pairs = zip(encoding.patterns, encoding.sites, strict=True)
     return [bits[[one != MISSING for one in values]] for bits, (_, values) in pairs]

@@ -16,7 +16,7 @@ import pyarrow.csv
 
 BLOCK_BYTES: Final = 4 << 20
 HEAD_BYTES: Final = 1 << 16  # that are sniffed: about a thousand rows
-WINDOWS: Final = "no UTF-8, so it is read as Windows-1252; if letters are wrong, save it as UTF-8."
+WINDOWS: Final = "not UTF-8, so it is read as Windows-1252; if letters are wrong, save it as UTF-8."
 SEPARATORS: Final = ",;\t|"
 # Missing whatever the column holds: Arrow's spellings, errors of spreadsheets, "not determined" and "not available".
 NULLS: Final = (
@@ -50,7 +50,7 @@ class Dialect:
         if self.separator == r"\t":  # as people spell it in a shell
             object.__setattr__(self, "separator", "\t")
         if self.separator != "auto" and (len(self.separator) != 1 or self.separator in '"\r\n'):
-            raise ValueError(f"separator {self.separator!r} is neither 'auto' nor one character, such as ';'.")
+            raise ValueError(f"separator must be 'auto' or one character, such as ';'; got {self.separator!r}.")
         if self.decimal not in ("auto", *_WRITTEN):
             raise ValueError(f"decimal {self.decimal!r} is none of 'auto', '.', ','.")
 
@@ -59,7 +59,7 @@ class Dialect:
         for option in ("separator", "decimal"):
             if getattr(self, option) != "auto":
                 remedy = "leave it out, and convert texts of numbers beforehand"
-                raise ValueError(f"{option} says how text files are read, and {name} is none; {remedy}.")
+                raise ValueError(f"{option} applies to text files, and {name} is not one; {remedy}.")
 
     def of_file(self, path: Path, usual: str) -> Dialect:
         """The dialect of a file; what is ``"auto"`` is sniffed, ``usual`` is the separator that its name promises."""
@@ -127,7 +127,7 @@ def _spelling(cells: list[str], separator: str) -> tuple[str, str]:
     grouped = [cell for cell in cells if "," in cell and re.match(_WRITTEN["."], cell)]
     commas = [cell for cell in commas if "," in cell and (separator != "," or cell not in grouped)]
     if commas and not points:
-        return ",", f"the comma of {commas[0]!r} is read as a decimal comma; if it is none, say decimal='.'."
+        return ",", f"the comma of {commas[0]!r} is read as a decimal comma; if it is not, pass decimal='.'."
     if grouped:
-        return ".", f"the comma of {grouped[0]!r} is read as a mark of thousands; if it is none, say decimal=','."
+        return ".", f"the comma of {grouped[0]!r} is read as a thousands separator; if it is not, pass decimal=','."
     return ".", ""

@@ -49,10 +49,10 @@ def open_frame(data: object, letter: str = "x") -> FrameSource:
         else:
             raise TypeError(
                 f"`data` is a {type(data).__name__}; pass paths, a pandas or polars DataFrame, a pyarrow.Table, a "
-                "matrix of NumPy, or what exports an Arrow stream."
+                "NumPy matrix, or an object that exports an Arrow stream."
             )
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise ValueError(f"a column has values of several kinds ({error.args[-1]}); convert them to one.") from error
+        raise ValueError(f"a column mixes kinds of values ({error.args[-1]}); convert them to one.") from error
     if not table.num_columns:
         raise ValueError("the table has no columns; pass one or more for each row.")
     names, unread = table.column_names, unread_columns(table.schema)

@@ -85,8 +85,8 @@ def open_source(path: str | Path, dialect: Dialect = SNIFFED) -> Source:
             return _open_npz(path)
     if kind in SPREADSHEETS:
         remedy = f"save its sheet as CSV, or pass pandas.read_excel({path.name!r}) to sparsact.fit_table"
-        raise ValueError(f"{path.name} is a workbook of a spreadsheet; {remedy}.")
-    raise ValueError(f"{path.name} is not a table that can be read; the name must end in {', '.join(SUFFIXES)}.")
+        raise ValueError(f"{path.name} is a spreadsheet; {remedy}.")
+    raise ValueError(f"{path.name} cannot be read as a table; its name must end in {', '.join(SUFFIXES)}.")
 
 
 # Raised by readers of damaged files; PyArrow's decompression raises OSError.
@@ -316,7 +316,7 @@ def distinct_names(
     """The names as they are; a ValueError if two are the same."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice and path.suffix and all(as_number(name) is not None for name in names):
-        raise ValueError(f"{path.name} holds numbers in its first row, where names are due: add a row of names.")
+        raise ValueError(f"{path.name} has numbers in its first row instead of names: add a row of names.")
     if twice:
         raise ValueError(f"{path.name} has two columns named {twice[0]!r}; {remedy}.")
     return tuple(names)

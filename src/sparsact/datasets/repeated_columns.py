@@ -133,13 +133,13 @@ def suspicions(encoding: Encoding, X: NDArray[Any], y: NDArray[np.float64]) -> l
     notes = []
     if names:
         notes.append(
-            f"warning: almost a copy of the target, or a rising or falling function of it: {listed(names)}; if that is "
-            "not known before the target is, leave it out with ignore (--ignore)."
+            f"warning: almost a copy of the target, or a monotone function of it: {listed(names)}; if you do not know "
+            "it before the target, leave it out with ignore (--ignore)."
         )
     alike = [name for name in named_alike(encoding) if name not in names]
     if alike:
         notes.append(
-            f"warning: named like the target: {listed(alike)}; if they were measured with it, leave them out with "
+            f"warning: named like the target: {listed(alike)}; if measured together with it, leave them out with "
             "ignore (--ignore)."
         )
     return notes
@@ -200,12 +200,12 @@ def _category_notes(column: OneHot) -> list[str]:
 
 
 def _bit_string_notes(column: BitString) -> list[str]:
-    varying = f"one column for each of the {len(column.places)} that vary; the rest is left out" * bool(column.pattern)
+    varying = f"one column for each of the {len(column.places)} that vary" * bool(column.pattern)
     found = [f"{column.name}: strings of {column.length} bits, {varying or 'expanded into as many columns'}."]
     if column.padded:
         found.append(
-            f"{column.name}: values of digits 0 and 1 only are read as strings of bits, with the zeros before them "
-            "that numbers lose; if they are quantities, choose domain='real'."
+            f"{column.name}: numbers of digits 0 and 1 only are read as bit strings, with leading zeros restored; if "
+            "they are quantities, choose domain='real'."
         )
     return found
 
@@ -213,7 +213,7 @@ def _bit_string_notes(column: BitString) -> list[str]:
 def column_notes(columns: Sequence[Column], domain: str) -> list[str]:
     """Sentences for the report on columns that are not simply 0 and 1; columns of the same values share one."""
     numbers = [column.name for column in columns if isinstance(column, Real)]
-    how = "used as they are" if domain == "real" else "less their mean, over their standard deviation, both frozen"
+    how = "used as they are" if domain == "real" else "standardised by the mean and standard deviation of this table"
     notes = [f"columns of numbers, {how}: {listed(numbers)}."] if numbers else []
     same: dict[tuple[str, ...], list[str]] = {}
     for column in columns:

@@ -153,7 +153,7 @@ def without_side_columns(
         ignored, names = f"leave it out with ignore={first!r}", listed([first, *more])
         remedy = f"name it with {option}, or {ignored}" if option else ignored
         if first not in gone:
-            notes.append(f"warning: learned from, but by the name perhaps {role.looks}: {names}; if so, {remedy}.")
+            notes.append(f"warning: used as a predictor, but the name suggests {role.looks}: {names}; if so, {remedy}.")
             continue
         if strict:
             raise UnfitError(first, f" looks like {role.looks}", remedy)

@@ -114,7 +114,7 @@ class BitString:
 
     def __post_init__(self) -> None:
         if self.pattern and (len(self.pattern) != self.length or set(self.pattern) - set("01.")):
-            raise ValueError(f"a pattern of {self.length} bits is spelled otherwise")
+            raise ValueError(f"a pattern of {self.length} bits has another form")
 
     @property
     def places(self) -> list[int]:
@@ -154,7 +154,7 @@ class BitString:
     def _check_texts(self, array: pa.Array, first_row: int) -> None:
         """Refuse what is no string of the bits that there are."""
         shortest = 1 if self.padded else self.length
-        why = f"is not a string of {self.length} bits, as the table that was learned from had."
+        why = f"is not a string of {self.length} bits, as in the training table."
         reasons = {
             row: f"{array[row].as_py()!r} {why}"
             for row, text in enumerate(map(str, array.to_pylist()))
@@ -167,7 +167,7 @@ class BitString:
         """Raise if a place that never varied in the learned rows holds another bit."""
         other = (bits + ord("0") != own) & (own != ord("."))
         if other.any():
-            why, end = "where every row of the table that was learned from has", "its effect is not known."
+            why, end = "where every row of the training table has", "its effect is not known."
             reasons = {
                 int(row): f"bit {bits[row, place]} at place {place + 1}, {why} {self.pattern[place]}; {end}"
                 for row, place in reversed(np.argwhere(other))
@@ -206,7 +206,7 @@ class LetterString:
         """Bits of a piece of the column, shape (m, bits)."""
         refuse_missing(array, self.name, first_row)
         texts = list(map(spelling, array.to_pylist()))
-        why = f"letters, and the table that was learned from has {len(self.letters)}."
+        why = f"letters, and the training table has {len(self.letters)}."
         reasons = {
             row: f"{text!r} has {len(text)} {why}" for row, text in enumerate(texts) if len(text) != len(self.letters)
         }
@@ -244,7 +244,7 @@ class Mutations:
 
     def __post_init__(self) -> None:
         if not all(re.fullmatch(r"[1-9][0-9]{0,8}[A-Z*-]{2,30}", value) for value in self.values):
-            raise ValueError("a site with its number and letters is spelled otherwise, such as 12AVG")
+            raise ValueError("a site needs its number and letters, such as 12AVG")
 
     @cached_property
     def by_site(self) -> dict[int, str]:
@@ -276,7 +276,7 @@ class Mutations:
                 self.by_site.get(site, " ")[0] == wild and new in self.by_site[site] for site, wild, new in found
             )
             if not known or found is None:
-                fact = "is no list of mutations such as A12V:G45D" if found is None else "has a mutation that is not"
+                fact = "is not a list of mutations such as A12V:G45D" if found is None else "has a mutation that is not"
                 fact += "" if found is None else " among the mutations of the training table"
                 reasons |= dict.fromkeys(np.flatnonzero(indices == group).tolist(), f"{text!r} {fact}.")
                 continue

@@ -72,14 +72,14 @@ def split_rows(parts: Parts, name: str) -> ChosenParts:
     if part_of is None or len(set(part_of.values())) < 2:
         known = "; ".join(f"{part}: {', '.join(words)}" for part, words in WORDS.items())
         raise ValueError(
-            f"column {name!r} holds {shown}; a split needs rows to learn from and rows to score: write one of these "
-            f"words in each ({known}), or 0, 1 and 2 in this order, or leave split out."
+            f"column {name!r} holds {shown}; a split needs rows to fit and rows to score: mark each with one of these "
+            f"words ({known}), or with 0, 1 and 2 in this order, or leave split out."
         )
     scored = "test" if "test" in part_of.values() else "validation"
     tested = [text for text in counts if part_of[text] == scored]
     learned = [text for text in counts if part_of[text] != scored]
     listed = [", ".join(f"{text} ({counts[text]:,})" for text in texts) for texts in (learned, tested)]
-    note = f"split by {name}: rows of {listed[0]} are learned from, rows of {listed[1]} are scored."
+    note = f"split by {name}: rows marked {listed[0]} are fitted, rows marked {listed[1]} are scored."
     rows = [chosen_rows(parts, [name], partial(_has_text, texts)) for texts in (learned, tested)]
     return ChosenParts(rows[0], (note,), rows[1], f"{parts.name} where {name} is {' or '.join(tested)}")
 

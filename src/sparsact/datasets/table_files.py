@@ -77,7 +77,7 @@ class Parts:
     def files(self, purpose: str) -> list[Path]:
         """Paths of the files; a ValueError that names ``purpose`` for a table in memory."""
         if None in self.stamps:
-            raise ValueError(f"{purpose} needs a table on disk, and this one is in memory; write it to Parquet first.")
+            raise ValueError(f"{purpose} needs a table on disk, but this one is in memory; write it to Parquet first.")
         return [source.path for source in self.sources]
 
     def stamped(self, purpose: str) -> list[tuple[Path, Stamp]]:
@@ -131,7 +131,7 @@ def _next(batches: Iterator[pa.RecordBatch], source: Source, row: int, stamp: St
     try:
         return next(batches, None)
     except pa.ArrowMemoryError as error:
-        raise MemoryError(f"no memory for the next rows of {source.path.name} ({one_line(error)}).") from error
+        raise MemoryError(f"not enough memory for the next rows of {source.path.name} ({one_line(error)}).") from error
     except DAMAGE as error:
         _check_unchanged(source.path, stamp)
         has_remedy = isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid)
@@ -204,11 +204,11 @@ def files(paths: Paths) -> list[Path]:
             raise FileNotFoundError(f"no file matches {str(path)!r}; check the folder and the pattern.")
         found += matching
     if not found:
-        raise ValueError("no table is named; name at least one file.")
+        raise ValueError("no table is given; name at least one file.")
     seen: set[str] = set()
     for path in found:
         if (real := os.path.realpath(path)) in seen:
-            raise ValueError(f"{str(path)!r} is named twice, and its rows would count twice; name it once.")
+            raise ValueError(f"{str(path)!r} is given twice, so its rows would count twice; name it once.")
         seen.add(real)
     return sorted(found, key=lambda path: (_natural(str(path)), str(path)))
 
@@ -247,10 +247,10 @@ def _check_unchanged(path: Path, stamp: Stamp | None) -> None:
     try:
         now = Stamp.of(path)
     except FileNotFoundError:
-        raise ValueError(f"{path.name} went away while it was read; put it back and start again.") from None
+        raise ValueError(f"{path.name} disappeared while it was read; put it back and start again.") from None
     if now != stamp:
         what = f"{stamp.size:,} bytes before, {now.size:,} now" if now.size != stamp.size else "it was written again"
-        raise ValueError(f"{path.name} changed while it was read ({what}); start again when nothing writes to it.")
+        raise ValueError(f"{path.name} changed while it was read ({what}); start again when no program writes to it.")
 
 
 LEAST_ROWS: Final = 1 << 18  # of a piece: below it, merging costs more than the rows
@@ -329,9 +329,9 @@ def _is_member(column: str, array: str) -> bool:
 def did_you_mean(name: str, names: Sequence[str]) -> str:
     """The end of a message about a name that is not there: what may be meant."""
     if all(as_number(column) is not None for column in names) and list(names) != [*map(str, range(len(names)))]:
-        return f"; its first row holds numbers ({', '.join(names[:3])}, ...) where names are due: add a row of names."
+        return f"; its first row holds numbers ({', '.join(names[:3])}, ...) instead of names: add a row of names."
     if len(names) == 1 and (marks := [mark for mark in ";\t|, " if mark in names[0]]):
-        return f"; its only column is {names[0]!r}: name what separates columns, such as separator={marks[0]!r}."
+        return f"; its only column is {names[0]!r}: name the separator, such as separator={marks[0]!r}."
     nearest = get_close_matches(name, names, n=3, cutoff=0.5)
     if nearest:
         return f"; did you mean {' or '.join(map(repr, nearest))}?"

@@ -84,7 +84,7 @@ class TableSurvey:
             features = [name for name in chosen if name not in others]
         if not features:
             raise ValueError(
-                "no column is left to learn from; a table needs one besides its targets and the ignored columns."
+                "no column is left to learn from; a table needs one besides the targets and ignored columns."
             )
         most_texts = max(MAX_CATEGORIES, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // len(features)))
         surveys = [
@@ -150,7 +150,7 @@ class TableSurvey:
     def _decide(self) -> Encoding:
         targets = tuple(answer.column() for answer in self.answers)
         if len(targets) > 1 and any(isinstance(target, Classes) for target in targets):
-            raise ValueError("several targets must all be numbers; learn classes one target at a time.")
+            raise ValueError("several targets must all be numbers; fit classes one target at a time.")
         found, left_out = self._columns()
         columns = [first for first, *_ in found]
         wild = {survey.name: survey.wild_type for survey in self.surveys if survey.wild_type is not None}
@@ -160,7 +160,7 @@ class TableSurvey:
             odd = [f"column {one.name!r}: {why}" for one in self.surveys if (why := one.odd_rows())]
         if wild and (odd or not any(map(any, letters.values()))):
             why = odd[0] if odd else "leave it out"
-            raise ValueError(f"a wild type is given, and no column holds sequences or mutations; {why}.")
+            raise ValueError(f"a wild type is given, but no column holds sequences or mutations; {why}.")
         surveys = [survey for survey in self.surveys if survey.name not in left_out]
         repeated = aliases(columns, surveys, self.digest)
         if repeated and self.strict:
@@ -176,9 +176,7 @@ class TableSurvey:
         notes = [note for answer in self.answers for note in answer.notes]
         notes += [f"left out, since it{error.fact}: {listed([name])}." for name, error in left_out.items()]
         if repeated:
-            notes.append(
-                f"left out, since other columns hold the same or its opposite: {listed(list(map(str, repeated)))}."
-            )
+            notes.append(f"left out, since other columns are equal or opposite: {listed(list(map(str, repeated)))}.")
         notes += column_notes([column for column in kept if column.name not in alone], self.surveys[0].domain)
         names = {column.name for column in kept if isinstance(column, OneHot)}
         slips = ((one.name, one.odd_rows()) for one in self.surveys if one.name in names)
@@ -187,7 +185,7 @@ class TableSurvey:
             if column in kept and isinstance(column, LetterString | Mutations):
                 notes += survey.words.notes(column, survey.wild_type)
         if constant:
-            what = "nothing can be learned from what is" if useless else "left out, since they are"
+            what = "nothing can be learned from columns that are" if useless else "left out, since they are"
             notes.append(f"{what} the same in every row: {listed(constant)}.")
         encoding = Encoding(kept, targets, tuple(notes))
         reference = [letter for column in kept for letter in letters.get(column.name, ())]
@@ -220,7 +218,7 @@ class TableSurvey:
         if not survey.letters or not isinstance(unfit[0], IdentifierError):
             return str(unfit[0])
         fact = f"column {survey.name!r}{unfit[0].fact}"
-        return f"{fact}; if its texts are sequences, give each of their {survey.letters} letters a column of its own."
+        return f"{fact}; if its texts are sequences, write each of their {survey.letters} letters in its own column."
 
 
 @dataclass(frozen=True)

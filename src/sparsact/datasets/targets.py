@@ -86,8 +86,8 @@ class TargetSurvey:
         """A sentence about values that are limits, if there are any."""
         ends = ",".join(f"{end:g}" if np.isfinite(end) else "" for end in (self.floor, self.ceiling))
         first = f"<{self.floor:g}" if np.isfinite(self.floor) else f">{self.ceiling:g}"
-        fact = f"{self.name}: {self.n_limits:,} values such as '{first}' are read as the limit that they name"
-        remedy = f"with censor={ends!r} a measurement model takes it for an end of the measurement"
+        fact = f"{self.name}: {self.n_limits:,} values such as '{first}' are read as their limit"
+        remedy = f"censor={ends!r} makes it a bound of a measurement model"
         return [f"{fact}; {remedy}."] * bool(self.numeric and self.n_limits)
 
     def state(self) -> dict[str, Any]:
@@ -134,6 +134,6 @@ class TargetSurvey:
             if odd[0] in {*NULLS, *DASHES}:
                 remedy = "leave out rows of missing values with drop_missing=True"
             raise ValueError(
-                f"target {self.name!r} holds {odd[0]!r}, which is not a finite number, as other values are or seem to "
-                f"be; {remedy}, or choose task='classification'."
+                f"target {self.name!r} holds {odd[0]!r}, which is not a finite number, unlike the other values; "
+                f"{remedy}, or choose task='classification'."
             )

@@ -43,14 +43,14 @@ def check_additive(estimator: AdditiveLearner) -> None:
     if type(estimator) not in _ADDITIVE:
         names = ", ".join(kind.__name__ for kind in _ADDITIVE)
         name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
-        raise TypeError(f"a {name} keeps no sums that could be merged; partitions can be fitted by {names}.")
+        raise TypeError(f"a {name} has no sums to merge; partitions can be fitted by {names}.")
     try:
         _ = estimator.partial_fit, estimator.merge
     except AttributeError as error:
         raise ValueError(str(error.__cause__ or error)) from error
     cv = getattr(estimator, "cv", None)
     if cv is not None and not isinstance(cv, Integral):
-        raise ValueError("`cv` lists folds of given rows, which are in no one place here; pass a number of folds.")
+        raise ValueError("`cv` lists folds of given rows, but no process holds all rows here; pass a number of folds.")
     estimator._validate_params()
 
 

@@ -136,7 +136,7 @@ class Roles:
         """Checked."""
         if encoding is not None:
             if target is not None or weight is not None:
-                raise ValueError("an encoding says what the targets are; leave `target` and `sample_weight` out.")
+                raise ValueError("an encoding names the targets; leave `target` and `sample_weight` out.")
             return cls(encoding.target_names, None, encoding)
         return cls((target,) if isinstance(target, str) else tuple(target or ()), weight, None)
 
@@ -227,7 +227,7 @@ def _cut_like(part: Collection, rows: tuple[float, ...], name: str) -> Collectio
     own = _rows(part)
     known = not any(map(isnan, (*own, *rows)))
     if known and sum(own) != sum(rows):
-        raise ValueError(f"X has {int(sum(rows))} rows and {name} {int(sum(own))}; they must be as many.")
+        raise ValueError(f"X has {int(sum(rows))} rows and {name} {int(sum(own))}; the numbers must be equal.")
     if hasattr(part, "chunks"):
         if known and own != rows:
             part = part.rechunk({0: tuple(map(int, rows))})
@@ -248,14 +248,14 @@ def _delayed(part: Collection) -> list[Delayed]:
 
 def _of_batch(i: int, batch: object) -> Partition[CountedReader]:
     if not isinstance(batch, tuple | list) or len(batch) not in (2, 3) or not all(hasattr(b, "__len__") for b in batch):
-        raise ValueError(f"batch {i} is no (X, y) or (X, y, sample_weight); it is a {type(batch).__name__}.")
+        raise ValueError(f"batch {i} must be (X, y) or (X, y, sample_weight); it is a {type(batch).__name__}.")
     pieces = deepcopy(tuple(batch))  # it waits for others, while its maker may fill the same arrays again
     return Partition(f"batch {i}", ArrayReader(), pieces, len(batch[1]))
 
 
 def _need_target(roles: Roles) -> None:
     if not roles.targets:
-        raise ValueError("tables need the name of a column to learn; pass target=.")
+        raise ValueError("a table needs the name of its target column; pass target=.")
 
 
 def _refuse_roles(roles: Roles) -> None:

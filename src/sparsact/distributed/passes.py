@@ -141,7 +141,7 @@ def counted(shared: None, part: Partition[CountedReader], *pieces: object) -> tu
 
 
 BLOCK: Final = 32  # batches of an iterable that are summed in one graph
-_EMPTY: Final = "the data hold no row; pass partitions with some."
+_EMPTY: Final = "the data have no rows; pass partitions with rows."
 
 
 class Passes:
@@ -190,7 +190,7 @@ class Passes:
 
     def _classes(self) -> NDArray[Any]:
         if self.more is not None:
-            raise ValueError("batches can be had once only, so their classes cannot be looked for; pass classes=.")
+            raise ValueError("batches can be read only once, so classes cannot be found beforehand; pass classes=.")
         labels = LabelSet()
         self.engine.add(labels, self.parts, self._stage("classes"))
         if labels.found is None:

@@ -203,4 +203,4 @@ def refused_without_bits(facts: Facts, name: str) -> str:
     if facts.of_bits:
         return ""
     fact = "columns of numbers" if facts.one_function else "more than two classes"
-    return f"{name} learns one function of columns of bits, and there are {fact}; choose model low-degree."
+    return f"{name} fits one function of columns of bits, but there are {fact}; choose model low-degree."

@@ -112,7 +112,7 @@ class Choices(Tabular):
         if self.low_degree is not None:
             return self.low_degree.selection
         polynomial = next(model for model in self.models if model.kind == "low-degree")
-        return f"The effects come from the polynomial of {polynomial.name}, whose held-out R² is {polynomial.r2}."
+        return f"The effects come from the polynomial of {polynomial.name} (held-out R² {polynomial.r2})."
 
     @property
     def shares(self) -> str:
@@ -171,14 +171,14 @@ class WithVerdict:
             return self._scores()
         if best.degree != degree and best.r2.mean > best.r2.deviation:
             remedy = "model low-degree" if degree is None else f"degree {best.degree}"
-            does = f"degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}"
-            return f"{self._scores()} It does not predict held-out rows; {does}."
-        few = f" {self.n_rows} rows are few: more of them may show more." if self.n_rows < FEW_ROWS else ""
+            does = f"degree {best.degree} does (held-out R² {best.r2}): choose {remedy}"
+            return f"{self._scores()} It does not predict held-out rows, but {does}."
+        few = f" {self.n_rows} rows are few; more rows may reveal more." if self.n_rows < FEW_ROWS else ""
         if promising.r2.mean > LEAST_SHARE:
             is_sure = promising.r2.mean > promising.r2.deviation
-            finding = "It does not predict held-out rows" if is_sure else "It is uncertain whether anything was found"
-            much = "" if is_sure else ", and the folds differ by as much"
-            highest = f"of all models compared {promising.name} has the highest R², {promising.r2}{much}"
+            finding = "It does not predict held-out rows" if is_sure else "This may be chance"
+            much = "" if is_sure else ", no more than its deviation between folds"
+            highest = f"the best of all models compared is {promising.name}, R² {promising.r2}{much}"
             return f"{self._scores()} {finding}; {highest}.{few}"
         others = [model.name for model in self.choices.models if model.kind not in ("low-degree", "trees")]
         listed = " or ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
@@ -193,8 +193,8 @@ class WithVerdict:
         if self.confusion is not None:
             return (
                 f"Held-out accuracy {self.confusion.accuracy:.1%} {model}; {self.confusion.majority:.1%} by always "
-                "naming the most frequent class. "
-                f"The classes' indicators have R² {self.choices.models[0].r2}, where their frequencies give 0."
+                f"naming the most frequent class. R² of the class indicators is {self.choices.models[0].r2}; "
+                "predicting the class frequencies gives 0."
             )
         if len(self.targets) > 1:
             scores = [f"{one.r2} for {one.name} (linear model {one.linear_r2.short})" for one in self.targets]

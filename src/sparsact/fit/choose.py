@@ -33,19 +33,19 @@ def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
         n_targets = len(facts.table.encoding.targets)
         if n_targets > 1 and not asked.takes_targets:
             raise ValueError(
-                f"{asked.name} takes one target, and {n_targets} are named; name one, or choose model low-degree."
+                f"{asked.name} takes one target, got {n_targets}; name one target, or choose model low-degree."
             )
         if refusal := asked.refusal(facts):
             raise ValueError(refusal)
         wanted = ("low-degree", *asked.needs, asked.kind)
-        return tuple(kind for kind in known if kind in wanted), f"model {options.model} was asked for"
+        return tuple(kind for kind in known if kind in wanted), f"you chose model {options.model}"
     if given := options.given:
         return ("low-degree",), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
     kinds = tuple(kind for kind, each in known.items() if each.competes(facts))
     if options.weighted:
         kinds = tuple(kind for kind in kinds if known[kind].takes_weights)
-        return kinds, "other kinds of model take no weights of rows"
-    several = "with several targets only low-degree polynomials are compared; try model lsh too"
+        return kinds, "only low-degree polynomials take row weights"
+    several = "with several targets only low-degree polynomials are compared (model lsh also takes several)"
     return kinds, "" if any(known[kind].rank for kind in kinds) else several
 
 
@@ -88,14 +88,14 @@ def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked
         compared = _scores_of_both(winner, found[rival])
         if _errors(found[rival]).mean() - _errors(winner).mean() > rounding:
             trees = next((other for other in others if other.kind == "trees"), winner)
-            but = " but for boosted trees, which name no effects" if trees.r2.mean > winner.r2.mean else ""
+            but = " except boosted trees, which have no effects" if trees.r2.mean > winner.r2.mean else ""
             rule = f"it predicts held-out rows best{but}"
         else:
             rule = "it is the simplest model within a standard error of the best"
             if simplest(errors, rounding) != place:  # the factors have decided
-                pairs = [f"{known[each].name} count {counts[each]:.3g}" for each in (kind, rival) if counts[each] != 1]
-                rule += f", where errors of {' and errors of '.join(pairs)} times"
-        rule += "" if kind not in without else ", and none with intervals of its effects is as good"
+                pairs = [f"{known[each].name} times {counts[each]:.3g}" for each in (kind, rival) if counts[each] != 1]
+                rule += f", counting errors of {' and of '.join(pairs)}"
+        rule += "" if kind not in without else ", and every model with effect intervals is clearly worse"
         reason = f"{rule}: {compared}, on the same {len(linear.r2.folds)} folds{f'; {reason}' * bool(reason)}"
     models = (replace(winner, chosen=True), *found.values(), *others)
     return Choices(reason, models, selected.candidates, kind, known[kind].terms_of)

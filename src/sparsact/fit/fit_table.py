@@ -234,11 +234,11 @@ def fit_table(
     target = str(target) if isinstance(target, Integral) else target  # names of columns of pandas may be numbers
     if by_values := not (isinstance(target, Sequence) and all(isinstance(name, str) for name in target)):
         if is_paths(data):
-            raise ValueError("`target` holds values, and `data` names files; pass the name of the column to learn.")
+            raise ValueError("`target` holds values, but `data` names files; pass the name of the target column.")
         data, target = with_target(data, target)
     options = FitOptions.of(locals())
     if split is not None and test is not None:
-        raise ValueError("split and test both name rows to score; leave one of the two out.")
+        raise ValueError("split and test both choose rows to score; leave one of the two out.")
     dialect = Dialect(separator, decimal)
     parts = Parts.open(data, dialect)
     of_files = list(dict.fromkeys(source.note for source in parts.sources if source.note))

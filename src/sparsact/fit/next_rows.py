@@ -124,7 +124,7 @@ def fitted_process(measured: Data, encoding: Encoding, random_state: int) -> tup
     X, y = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     rest = left_out(reasons, len(y) + len(reasons))
     if not len(y):
-        raise ValueError(f"no measured row can be read ({rest or 'there is none'}).")
+        raise ValueError(f"none of the measured rows can be read ({rest or 'there is none'}).")
     if encoding.has_letters:
         model: Any = LettersRegressor(random_state=random_state).fit(encoding.letters(X), y)
     else:

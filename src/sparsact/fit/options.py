@@ -80,7 +80,7 @@ class FitOptions:
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} {getattr(self, name)!r} is none of {', '.join(map(repr, known))}.")
         if not self.target:
-            raise ValueError("no target is named; name at least one column to learn.")
+            raise ValueError("no target is given; name at least one column.")
         numbers: dict[str, Any] = {
             "folds": checked_size(self.folds, "folds"),
             "random_state": checked_size(self.random_state, "random_state", 0),
@@ -106,21 +106,19 @@ class FitOptions:
         if about := set(self.row_columns) & set(self.target):
             raise ValueError(f"column {about.pop()!r} is a target; {', '.join(ROW_OPTIONS)} need other columns.")
         if len(of_precision := [name for name in POWERS if getattr(self, name) is not None]) > 1:
-            raise ValueError(f"{' and '.join(of_precision)} say how precise rows are; give one of them.")
+            raise ValueError(f"{' and '.join(of_precision)} all set the weights of rows; pass one of them.")
         if self.weighted and self.model not in ("auto", "low-degree", "gp"):
-            raise ValueError(
-                f"model {self.model} takes no weights of rows; choose low-degree or gp, or leave them out."
-            )
+            raise ValueError(f"model {self.model} takes no row weights; choose low-degree or gp, or leave them out.")
         if self.task == "classification" and (self.weighted or self.log_target):
-            raise ValueError("weights, errors and log_target are for targets of numbers; leave them out for classes.")
+            raise ValueError("weights, errors and log_target need a target of numbers; leave them out for classes.")
         object.__setattr__(self, "censor", _bounds(self.censor))
         if self.asks_for_measurement and (self.given or self.weighted or self.model not in ("auto", "latent")):
             other = f"{self.given[0]} is given" if self.given else f"model {self.model} has neither"
-            other = "they take no weights of rows" if self.weighted else other
+            other = "they take no row weights" if self.weighted else other
             raise ValueError(f"link and censor apply to measurement models, and {other}; leave one of the two out.")
         decided = [name for name in ("columns", "ignore", "strict", "task", "wild_type") if name in self.changed]
         if self.encoding is not None and decided:
-            raise ValueError(f"the encoding decides about {' and '.join(decided)}; leave one of the two out.")
+            raise ValueError(f"the encoding fixes {' and '.join(decided)}; leave one of the two out.")
 
     @property
     def bounds(self) -> Censor | None:
@@ -201,8 +199,8 @@ def _bounds(censor: Censor) -> Censor:
         lower, upper = (None if part in (None, "") else float(part) for part in parts)
     except (TypeError, ValueError):
         raise ValueError(
-            f"censor {censor!r} is neither 'auto', 'none' nor LOWER,UPPER, two numbers; one may be left out, "
-            "such as 7, or 0,1."
+            f"censor {censor!r} is neither 'auto', 'none' nor LOWER,UPPER: two numbers, or one alone, "
+            "such as '7,' or '0,1'."
         ) from None
     if (lower is None and upper is None) or not (-inf if lower is None else lower) < (inf if upper is None else upper):
         raise ValueError(f"censor {censor!r}: the lower bound must be below the upper one; name at least one of them.")

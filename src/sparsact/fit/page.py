@@ -17,20 +17,21 @@ if TYPE_CHECKING:
     from sparsact.fit.result import FitResult
 
 EFFECTS: Final = (
-    "The effect of a set of columns is what switching all of them on (from 0 to 1) changes in the target, beyond what "
-    "smaller sets of them change, averaged over all settings of the other columns."
+    "The effect of one column is the change of the target when the column switches from 0 to 1, averaged over all "
+    "settings of the other columns. The effect of two columns is how much switching one of them on changes the effect "
+    "of the other, and so on for more columns."
 )
 NUMBERS: Final = (
-    "A column of numbers goes up by one unit instead, and other columns of numbers stay at 0; where a note below says "
-    "that numbers are scaled, the unit is their standard deviation and 0 is their mean."
+    "A column of numbers increases by one unit instead, while the other columns of numbers stay at 0. Where a note "
+    "below says that numbers are standardised, the unit is their standard deviation and 0 is their mean."
 )
-BY_TESTS: Final = ": among the effects in colour about 5 % at most are expected to be chance (Benjamini and Hochberg)."
+BY_TESTS: Final = ": about 5 % of the effects in colour may be false discoveries (Benjamini and Hochberg)."
 BY_POSTERIOR: Final = " (twice the posterior probability that the sign is wrong)."
 SIGNIFICANT: Final = (
-    "Bars: 95 % interval of each effect by itself; thin lines: intervals that hold for all effects at once "
-    "(Bonferroni). Grey: not significant, as its q-value is above 5 %"
+    "Bars: 95 % interval of each effect by itself; thin lines: simultaneous intervals for all effects (Bonferroni). "
+    "Grey: not significant (q-value above 5 %)"
 )
-NO_CEILING: Final = "What noise leaves is not known: too few rows agree in every column."
+NO_CEILING: Final = "The noise ceiling is unknown: too few rows agree in every column."
 FEWEST_PAIRS: Final = 3  # of a heat map
 
 
@@ -94,11 +95,11 @@ def _prediction(result: FitResult, target: TargetResult, prefix: str) -> list[Di
         source = _models(result, target), target.ceiling
         drawn.append(fit_figures.scores_chart.display(source, prefix=prefix, note="" if target.ceiling else NO_CEILING))
     if target.predicted is not None:
-        note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
+        note = f"{len(target.actual)} rows, each predicted by a model fitted without it."
         drawn.append(fit_figures.residuals_chart.display(target, prefix=prefix, note=note))
     if result.test is not None and result.test.targets:
         tested = next(one for one in result.test.targets if one.name == target.name)
-        note = f"The {result.test.n_rows:,} rows of {result.test.name}, which no choice has seen: R² {tested.r2}."
+        note = f"The {result.test.n_rows:,} rows of {result.test.name}, unused in fitting: R² {tested.r2}."
         drawn.append(fit_figures.residuals_chart.display(tested, prefix=f"{prefix}test-", note=note))
     return drawn
 
@@ -139,7 +140,7 @@ def _interval_note(result: FitResult, target: TargetResult) -> str:
     significant = SIGNIFICANT + (BY_POSTERIOR if result.details.by_posterior or target.of_letters else BY_TESTS)
     if any(not term.identified for term in target.terms):
         return (
-            f"{significant} A hollow mark is an effect that these rows do not identify: other products can take "
-            "its place, so it has no interval."
+            f"{significant} Hollow mark: an effect that these rows do not identify. Other products can replace it, so "
+            "it has no interval."
         )
     return significant

@@ -107,7 +107,7 @@ def _row_names(encoding: Encoding, parts: Parts, id_column: str | None) -> list[
         taken = own.union(encoding.source_columns, *(source.unread for source in parts.sources))
         found = [name for name in parts.names if name not in taken][:1]
     elif own & {*(found := resolve([id_column], parts.names, "column"))}:
-        raise ValueError(f"column {id_column!r} cannot name the rows, since predictions are written under that name.")
+        raise ValueError(f"column {id_column!r} cannot name the rows, since the predictions use that name.")
     return list(dict.fromkeys([*found, *(name for name in sequences if name not in own)]))
 
 

@@ -22,21 +22,21 @@ from sparsact.passes.progress import StageProgress
 from sparsact.passes.resumable import Checkpoint
 from sparsact.passes.source import Pass
 
-LOGARITHMS_CHOSEN: Final = "{name!r} spans a factor of {ratio:.3g}: log_target=False learns it as it is."
+LOGARITHMS_CHOSEN: Final = "{name!r} spans a factor of {ratio:.3g}; log_target=False fits it without the logarithm."
 LOGARITHM_FITS: Final = (
-    "{name!r} spans a factor of {ratio:.3g}, and linear models of its logarithm make each held-out row {factor:.3g} "
-    "times as likely: learn the logarithm with log_target=True."
+    "{name!r} spans a factor of {ratio:.3g}, and its logarithm fits better (each held-out row is {factor:.3g} times as "
+    "likely under a linear model): fit the logarithm with log_target=True."
 )
 LOGARITHMS: Final = (
-    "the natural logarithm of the target is learned: R², effects and their intervals refer to it (an effect of 0.1 "
-    "multiplies the target by 1.105); predictions are brought back."
+    "the model is fitted to the natural logarithm of the target: R², effects and intervals refer to the logarithm (an "
+    "effect of 0.1 multiplies the target by 1.105); predictions are in the target's own units."
 )
 
 
 def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> TableSurvey:
     """A survey that has seen no row: of every column, or where the encoding is given of the targets."""
     if encoding is not None and encoding.real and options.domain == "cube":
-        raise ValueError("domain 'cube' takes bits, and the encoding has columns of numbers; leave one of them out.")
+        raise ValueError("domain 'cube' takes bits, but the encoding has columns of numbers; leave one of the two out.")
     names = ("domain", "task", "strict")
     columns, wanted = options.columns, {name: getattr(options, name) for name in names}
     ignore, keep = (*options.ignore, *options.row_columns), options.model == "lsh"
@@ -76,7 +76,7 @@ def with_options(table: Table, options: FitOptions, notes: Sequence[str]) -> Tab
     encoding, notes = table.encoding, list(notes)
     if (options.weighted or options.log_target) and isinstance(encoding.targets[0], Classes):
         name = encoding.target_names[0]
-        raise ValueError(f"target {name!r} holds classes; weights, errors and log_target are for targets of numbers.")
+        raise ValueError(f"target {name!r} holds classes; weights, errors and log_target need a target of numbers.")
     if options.log_target:
         encoding, notes = with_logarithms(encoding), [*notes, LOGARITHMS]
     if (precision := options.sigma or options.variance) is not None:
@@ -119,6 +119,6 @@ def _check_squares(answers: Sequence[TargetSurvey]) -> None:
         size = max(abs(answer.low), abs(answer.high)) if answer.numeric else 1.0
         if not 1e-150 < size < 1e150:
             raise ValueError(
-                f"target {answer.name!r} reaches a size of {size:.0e}, whose square is no float, and scores are made "
-                "of squares; write the column in another unit."
+                f"target {answer.name!r} reaches a size of {size:.0e}, whose square overflows a float; write the "
+                "column in another unit."
             )

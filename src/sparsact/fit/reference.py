@@ -69,7 +69,7 @@ def changed(encoding: Encoding, codes: Codes, to: Reference) -> Codes:
         If a column, site, letter or value is unknown, or some column is numbers.
     """
     if odd := [column.name for column in encoding.columns if isinstance(column, Real)]:
-        raise ValueError(f"a reference has a value of few in each column, and {odd[0]!r} is numbers; leave it out.")
+        raise ValueError(f"a reference needs columns of few values, but {odd[0]!r} holds numbers; leave reference out.")
     if isinstance(to, Mapping):
         return _with_values(encoding, codes, to)
     text, sequences = str(to), [one for one in encoding.columns if isinstance(one, LetterString | Mutations)]
@@ -97,7 +97,7 @@ def _mutated(encoding: Encoding, codes: Codes, listed: list[tuple[int, str, str]
         letters = encoding.sites[place][1] if place >= 0 else ()
         if wild not in letters or new not in letters:
             own = f"it has {', '.join(letters)} there" if letters else "no such site varies in the table"
-            raise ValueError(f"{wild}{number}{new} is no change that the model knows; {own}; {FORMS}.")
+            raise ValueError(f"{wild}{number}{new} is not a change that the model knows; {own}; {FORMS}.")
         if codes[place] != letters.index(wild):
             raise ValueError(
                 f"{wild}{number}{new} changes {wild}, and {letters[codes[place]]} is there before the change; name the "

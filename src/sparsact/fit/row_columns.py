@@ -65,7 +65,7 @@ class RowColumns:
             n_rows += len(batch)
         fold_of = None if groups is None else _dealt(groups, counts, options)
         if fold_of is not None and len(counts) < options.folds:
-            few = f"{groups} holds {len(counts)} groups: held-out rows come in as many folds, not in {options.folds}."
+            few = f"{groups} holds {len(counts)} groups, so there are as many folds, not {options.folds}."
             found = replace(found, note=f"{found.note} {few}".strip())
         if precision is not None and not 0 < total < np.inf:
             raise ValueError(f"column {precision!r} leaves no finite weight; write it in another unit.")

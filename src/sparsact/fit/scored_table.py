@@ -53,7 +53,7 @@ class ScoredTable:
         if self.accuracy is not None:
             return [f"on {self.name} ({self.n_rows:,} rows): accuracy {self.accuracy}", *last]
         if not self.targets:
-            return [f"no score on {self.name}, since {self.n_rows} of its rows can be read, and scores need 2", *last]
+            return [f"no score on {self.name}: a score needs 2 rows, and {self.n_rows} can be read", *last]
         return [
             f"on {self.name} ({self.n_rows:,} rows): R² {target.r2}{f' for {target.name}' * (len(self.targets) > 1)}, "
             f"root mean squared error {target.rmse:.4g}"

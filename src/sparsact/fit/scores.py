@@ -16,7 +16,7 @@ from sparsact.statistics.distinct_rows import distinct_rows
 if TYPE_CHECKING:
     from sparsact.learners.low_degree.estimator import LowDegree
 
-NOT_COMPUTED: Final = "n/a (in each held-out fold all targets are equal, or there is one row: choose fewer folds)"
+NOT_COMPUTED: Final = "n/a (every held-out fold has one row or equal targets: choose fewer folds)"
 ROUNDING: Final = 1e-14  # of a variance: errors that differ by no more are equal
 LOW_DEGREE_FACTS: Final = ("degree", "penalty", "alpha", "monomials", "solver", "solver_reason")
 
@@ -149,7 +149,7 @@ class LowDegreeInfo:
     def selection(self) -> str:
         """What choosing its terms means for their effects, in a sentence; empty where none were chosen."""
         if self.solver == "lasso":
-            return "The lasso has chosen the terms and shrunk them towards 0. They have no intervals."
+            return "The lasso chose the terms and shrank them towards 0, so they have no intervals."
         return ""
 
 
@@ -262,6 +262,6 @@ class Confusion:
 
 
 TERMS_OF_LETTERS: Final = (
-    "The effects are what a change of {reference} does to the {function}, and what two changes do together beyond "
-    "that, with 95 % posterior intervals where there are some. The constant is the value there."
+    "Effects are relative to {reference}: what one change adds to the {function}, or how much one change alters the "
+    "effect of another. Brackets: 95 % posterior intervals. The constant is the value at the reference."
 )

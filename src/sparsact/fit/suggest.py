@@ -139,12 +139,12 @@ def suggest_rows(
     """
     checked_option(goal, "goal", SIGNS)
     if checked_positive(budget, "budget") % 1 and costs is None:
-        raise ValueError(f"a budget of {budget:g} is no number of rows; name a whole number, or costs.")
+        raise ValueError(f"a budget of {budget:g} is not a number of rows; pass a whole number, or costs.")
     rng = np.random.default_rng(checked_size(random_state, "random_state", 0))
     encoding = Encoding.from_json(model.table_encoding_)
     if isinstance(encoding.targets[0], Classes) or len(encoding.targets) > 1:
         fact = f"{len(encoding.targets)} targets" if len(encoding.targets) > 1 else "a target of classes"
-        raise ValueError(f"rows are suggested for one target of numbers, and the model has {fact}; fit one of numbers.")
+        raise ValueError(f"suggestions need one target of numbers, but the model has {fact}; fit a target of numbers.")
     patterns = patterns_of(encoding)
     if measured is None:
         process, of_measured = process_of(model, encoding), ""
@@ -211,7 +211,7 @@ def _quantities(
 ) -> _Wanted:
     if goal != "effects":
         if effects is not None:
-            raise ValueError(f"effects are named, and the goal is {goal}; leave one of the two out.")
+            raise ValueError(f"effects are given, but the goal is {goal}; leave one of the two out.")
         n_points = min(len(X), REFERENCE_POINTS) if goal == "variance" else 0
         reference = process.points(X[rng.permutation(len(X))[:n_points]]) if n_points else process.measured[:0]
 
@@ -268,7 +268,7 @@ def _rows_of(candidates: Data, encoding: Encoding) -> _Candidates:
 def _checked_costs(costs: str | ArrayLike, rows: _Candidates | None) -> Array:
     """Costs of the rows of a table that can be read."""
     if rows is None:
-        raise ValueError("costs are of rows of a table, and no candidates are given; name a table, or drop the costs.")
+        raise ValueError("costs belong to rows of a table, but there is no table; name one, or drop the costs.")
     if isinstance(costs, str):
         (name,) = resolve([costs], rows.table.column_names, "column")
         found = numbers(rows.table[name].combine_chunks(), name, 0)
@@ -286,4 +286,4 @@ def _meaning(goal: str, rows: Sequence[Choice], words: str, encoding: Encoding) 
         target = encoding.target_names[0]
         return f"gain: expected improvement on the {goal} of {target} predicted for a measured row."
     total = sum(one.gain for one in rows)
-    return f"gain: share of the {words} that the row is expected to take away; {len(rows)} rows take away {total:.1%}."
+    return f"gain: share of the {words} that the row is expected to remove; {len(rows)} rows remove {total:.1%}."

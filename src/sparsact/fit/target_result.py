@@ -103,5 +103,5 @@ class TargetResult:
             for effect, interval, remarks, label in rows
         ]
         if any(not term.identified for term in self.terms[:n_terms]):
-            found.append("Other products could replace those that are not identified, with the same predictions here.")
+            found.append("Other products could replace terms that are not identified, with the same predictions here.")
         return found

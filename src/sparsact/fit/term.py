@@ -21,8 +21,8 @@ CONSTANT: Final = "constant"  # label of the product of no columns
 class Term:
     r"""The effect of a set of columns on the target, with its 95 % interval where one is known.
 
-    The ``effect`` is in the table's own coding: what switching all bits of the set S from 0 to 1 changes in the fitted
-    polynomial f beyond what the smaller sets change, averaged over all settings of the other bits, equally often,
+    The ``effect`` is in the table's own coding. Of one bit, it is the change of the fitted polynomial f when the bit
+    switches from 0 to 1, averaged over all settings of the others; of two, how much one changes the other's effect:
 
     .. math:: \mathbb{E}_{x} \sum_{U \subseteq S} (-1)^{|S \setminus U|} f(x_{U \to 1,\, S \setminus U \to 0})
         = (-2)^{\text{bits in } S}\, \hat f(S).
@@ -39,7 +39,7 @@ class Term:
 
     ``joint_low`` and ``joint_high`` are ends of the interval that holds for all effects of the polynomial at once
     (Bonferroni), so that it may be read off effects that were picked for their size. ``q_value`` is that of Benjamini
-    and Hochberg over all of them: of the effects with at most this q-value about so large a share is expected to be
+    and Hochberg over all of them: among effects with at most this q-value, about that share is expected to be
     null. Of a Gaussian process it is twice the posterior probability that the sign is wrong. An effect is
     ``significant`` if its q-value is at most 0.05. It rests on the ``n_rows`` in which all columns of the set are 1,
     which are not counted in a sample.
@@ -91,7 +91,7 @@ class Term:
 
     @property
     def effect(self) -> float:
-        """What the columns change together, beyond what smaller sets of them change."""
+        """Change of the prediction by one column, or of its effect by further columns; see the class."""
         return self.coefficient * self._factor
 
     @property

@@ -96,7 +96,7 @@ class Unit(ABC):
         if self._sum * self.n > MOST_ADDITIONS:
             raise ValueError(
                 f"the law of a sum of {self.n} weights takes {self.n} * {self._sum} / 2 additions, too many: round the "
-                "weights to a coarser grid, or sample, as by sparsact.fourier.estimate_influences."
+                "weights to a coarser grid, or sample with sparsact.fourier.estimate_influences."
             )
 
     @cached_property
@@ -204,7 +204,7 @@ class Unit(ABC):
         if self._sum > LARGEST_JOINT_SUM:
             raise ValueError(
                 f"the joint law of two sums is a table with a row for each value; the weights sum to {self._sum}, the "
-                f"most is {LARGEST_JOINT_SUM}: round them to a coarser grid, or sample, as by "
+                f"most is {LARGEST_JOINT_SUM}: round them to a coarser grid, or sample with "
                 "sparsact.fourier.estimate_noise_sensitivity."
             )
         law = correlated_sums(self._groups, rho, self.numbers)

@@ -206,7 +206,7 @@ def interactions(
     0.0
     """
     if measure is not None and (point is None or reference is not None):
-        raise ValueError("with a `measure` pass a `point` and no `reference`: absent coordinates are drawn at random.")
+        raise ValueError("with `measure` pass `point`, not `reference`: absent coordinates are drawn at random.")
     spectrum = Spectrum.of(function, measure=UNIFORM if measure is None else measure)
     n = spectrum.n
     checked_option(index, "`index`", INDICES)

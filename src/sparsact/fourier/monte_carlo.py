@@ -278,7 +278,7 @@ def checked_dimension(f: Function, n: int | None) -> int:
         )
     known = f.n if isinstance(f, SparselyActivatedNetwork | Stack | Spectrum | Unit) else n
     if known is None:
-        raise ValueError("`n`, the number of coordinates, is needed: a function alone does not have it.")
+        raise ValueError("pass `n`, the number of coordinates: it cannot be read off a function.")
     checked_size(known if n is None else n, "`n`")
     if n not in (None, known):
         raise ValueError(f"n = {n}, but the function has {known} coordinates; leave `n` out.")

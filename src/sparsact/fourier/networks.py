@@ -60,7 +60,7 @@ def spectrum_of_network(net: SparselyActivatedNetwork, *, ordering: int = ORDERI
     if net.n <= LARGEST_TABLE:
         return Spectrum.of(values_on_the_cube(net.u, rows.toarray(), net.b))
     raise ValueError(
-        f"the exact spectrum needs up to {LARGEST_TABLE} inputs, or units that read few each; here are {net.n} inputs "
+        f"the exact spectrum needs at most {LARGEST_TABLE} inputs, or units that read few of them; got {net.n} inputs "
         f"and a unit that reads {most}. Sample instead: sparsact.fourier.estimate_average_sensitivity, "
         "estimate_influences, estimate_noise_sensitivity and estimate_coefficient take the network."
     )
@@ -71,7 +71,7 @@ def spectrum_of_stack(stack: Stack) -> Spectrum:
     """Spectrum of a :class:`~sparsact.Stack` on up to 24 inputs, from all its values; what ``Spectrum.of`` calls."""
     if stack.n > LARGEST_STACK:
         raise ValueError(
-            f"the exact spectrum of a stack needs up to {LARGEST_STACK} inputs; here are {stack.n}. Sample instead: "
+            f"the exact spectrum of a stack needs at most {LARGEST_STACK} inputs; got {stack.n}. Sample instead: "
             "sparsact.fourier.estimate_average_sensitivity and estimate_noise_sensitivity take the stack."
         )
     low = min(stack.n, LOW_COORDINATES)

@@ -83,7 +83,7 @@ class Spectrum(SubsetValues):
         """
         if isinstance(thing, Mapping):
             if n is None:
-                raise ValueError("a mapping of coefficients does not determine the number of coordinates: pass `n`.")
+                raise ValueError("the number of coordinates cannot be read off a mapping of coefficients: pass `n`.")
             return cls.from_coefficients(list(thing.values()), thing.keys(), n).under(measure)
         spectrum = spectrum_of(thing)
         if n not in (None, spectrum.n):
@@ -145,7 +145,7 @@ class Spectrum(SubsetValues):
                 raise ValueError(f"{n} coordinates have {2**n} coefficients; got {table.size}. Name their `subsets`.")
             return cls(DenseCoefficients(table))
         if n is None:
-            raise ValueError("`subsets` do not determine the number of coordinates: pass `n`.")
+            raise ValueError("the number of coordinates cannot be read off `subsets`: pass `n`.")
         values, masks = checked_reals(coefficients, "coefficients"), checked_masks(subsets, n)
         if values.shape != (len(masks),):
             raise ValueError(f"{len(masks)} subsets need as many coefficients; got shape {values.shape}.")

@@ -163,7 +163,7 @@ def _solution(sides: NDArray[Any], pivots: list[int], n_unknowns: int, over: str
     if sides[len(pivots) :].any():
         raise InconsistentLabelsError(
             f"the system of {len(sides)} equations {over} has no solution: {why}. Noisy or rounded labels need another "
-            "method; elimination does not tolerate one wrong label."
+            "method: elimination fails with a single wrong label."
         )
     values = np.zeros(n_unknowns, dtype=np.int64)
     values[pivots] = sides[: len(pivots)]

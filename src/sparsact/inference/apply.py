@@ -187,7 +187,7 @@ def _with_sparse_share(plan: BlockPlan, state: LayerState | None) -> BlockPlan:
     if not state.calls:
         return replace(plan, reason=f"{plan.reason}; no call reached its layers")
     if not state.sparse_calls:
-        return replace(plan, reason=f"{plan.reason}; no call shown was computed sparsely")
+        return replace(plan, reason=f"{plan.reason}; no sample call was computed sparsely")
     return replace(plan, share=state.sparse_calls / state.calls)
 
 

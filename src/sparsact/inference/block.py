@@ -172,13 +172,13 @@ class Block:
 def checked_blocks(model: nn.Module, blocks: Sequence[Block]) -> list[Block]:
     """The blocks, if there are any and all belong to this model."""
     if not blocks:
-        raise ValueError("`blocks` must hold one at least; got none: leave it out to have them found.")
+        raise ValueError("`blocks` must hold at least one; got none: leave it out to search the model.")
     for block in blocks:
         if not block.fits(model):
             raise ValueError(
                 f"`blocks` must be of this model; {block.name!r} needs linear layers {', '.join(block.names)} of sizes "
-                "that go together, with a threshold for each unit, and the model has no such: pass what "
-                "find_blocks(model, inputs) returns."
+                "that go together, with a threshold for each unit, which this model lacks: pass the result of "
+                "find_blocks(model, inputs)."
             )
     return list(blocks)
 

@@ -28,8 +28,7 @@ ALONE_ROWS: Final = 64  # that it has in any case: methods are timed on as many
 SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
 SCATTERED_BATCH: Final = 3.0  # the same for several rows, which a dense product computes together
 UNCERTIFIABLE: Final = (
-    "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds are computed as the "
-    "model runs"
+    "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds depend on the input"
 )
 
 
@@ -62,7 +61,7 @@ class Reservoir:
         """The sampled rows (m, d)."""
         if self.rows is None:
             raise ValueError(
-                f"block {self.name!r} was never run by these inputs; pass inputs that reach it, or leave it out."
+                f"block {self.name!r} did not run on these inputs; pass inputs that reach it, or leave it out."
             )
         return self.rows
 

@@ -102,7 +102,7 @@ def _comparison(losses: Tensor, largest: float, agreements: Tensor) -> ModelComp
     """From rows of (sum of losses, their number) of both models, and of (agreeing positions, positions)."""
     dense, count, sparse, other = losses.T
     if not bool(losses.isfinite().all() and (count == other).all()):
-        raise ValueError("the loss must be finite and of the same shape for both models; mask what has no target.")
+        raise ValueError("the loss must be finite and have the same shape for both models; mask what has no target.")
     change = QualityEstimate.ratio(sparse - dense, count)
     before, after = (float(total.sum() / count.sum()) for total in (dense, sparse))
     ratio = _exp(change.value)
@@ -129,7 +129,7 @@ def main_output(output: object) -> Tensor:
         return output
     if isinstance(output, tuple | list) and output:
         return main_output(output[0])
-    raise TypeError(f"the model returns {type(output).__name__}, in which no tensor of outputs was found.")
+    raise TypeError(f"the model returns {type(output).__name__}, which holds no tensor of outputs.")
 
 
 def _summed(values: Tensor) -> Tensor:
@@ -200,7 +200,7 @@ def dense(model: nn.Module) -> Iterator[None]:
     """
     layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLinear)]
     if any(layer._sparse.alone is not None for layer in layers):
-        raise ValueError("a dense model needs its float weights, which were dropped: sparsify with keep_weights=True.")
+        raise ValueError("the dense model needs its float weights, now dropped: sparsify with keep_weights=True.")
     kinds = [type(layer) for layer in layers]
     for layer in layers:
         layer.__class__ = layer.dense_class

@@ -177,7 +177,7 @@ def _blocks(calls: list[TracedCall], tracer: DataflowTracer) -> tuple[list[Block
         if first and all(_agree(first, one.block, made[0].like) for one in made[1:]):
             inner = {name for name in (first.up, first.gate) if name}
             if inner & taken:
-                why = f"{down} reads {first.up}, which is in another block already"
+                why = f"{down} reads {first.up}, which belongs to another block"
             elif first.exact or not few:
                 taken |= inner
                 blocks.append(_with_readers(made[0], first, inner, readers, tracer))
@@ -279,7 +279,7 @@ def _no_block(
 ) -> str:
     """Why there is no block: the need, the fact and the remedy."""
     need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear; or "
-    need += f"an nn.Linear whose input is exactly 0 at {1 - MAX_SHARE:.0%} of its places."
+    need += f"an nn.Linear with at least {1 - MAX_SHARE:.0%} zeros in its input."
     fact = f" It has {len(layers)} plain nn.Linear, {n_run} ran on the first batch, and none are such."
     left = other_forms(model)
     if left:
@@ -288,4 +288,4 @@ def _no_block(
         fact += f" It also multiplies by parameters of other modules: {', '.join(products[:5])}."
     if reasons:
         fact += " Nearest: " + "; ".join(reasons[:5]) + "."
-    return need + fact + " Show it inputs on which such layers run, or write those layers as plain nn.Linear."
+    return need + fact + " Pass inputs that reach such layers, or write the layers as plain nn.Linear."

@@ -135,17 +135,17 @@ class LayerFacts:
     def left_as_it_is(self) -> str:
         """Why the weights that the module holds itself form no block; empty if they may, or are none."""
         if self.role == "routed":
-            return f"{self.kind} has a router and computes only the units that it chooses already"
+            return f"{self.kind} already computes only the units that its router chooses"
         if self.role == "linear" and self.kind.startswith("sparsact.inference."):
             return f"{self.kind} is sparse already: call sparsact.densify(model) first"
         if self.role == "experts":
-            return f"{self.kind} keeps all experts in one parameter per projection; sparsify splits what it knows"
+            return f"{self.kind} keeps all experts in one parameter per projection, in an unknown layout"
         if self.role == "convolution":
-            return f"{self.kind} is a convolution, and sparse kernels multiply by matrices"
+            return f"{self.kind} is a convolution; sparse kernels take linear layers only"
         if self.taken_by:
             return f"{self.kind} has a forward of its own, {self.taken_by}"
         other = self.role == "similar" or (self.role == "linear" and not self.is_plain)
-        return f"{self.kind} has another weight or forward than nn.Linear" if other else ""
+        return f"{self.kind} differs from nn.Linear in its weight or forward method" if other else ""
 
     def quantizing_obstacle(self, weights: str, device: str | None = None) -> str:
         """Why a linear layer keeps its float weights; empty if it can take integers, by default where it is."""
@@ -266,7 +266,7 @@ def device_obstacle(weights: Sequence[Tensor], device: str) -> str:
     if device == "cuda" and find_spec("triton") is None:
         return f"its weights are on {places}, where kernels need Triton: {install('gpu')}"
     if any(weight.is_inference() for weight in weights):
-        return "its weights were made in inference mode, which counts no writes to them: copy the model outside of it"
+        return "its weights were made in inference mode, which counts no writes: copy the model outside of it"
     return ""
 
 

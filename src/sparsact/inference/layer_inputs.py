@@ -60,11 +60,11 @@ class LayerInputs:
         kept = self.facts.left_as_it_is
         reason = first_reason(
             (block is not None, ""),
-            (not self.numbers, kept or "no call shown reached it"),
+            (not self.numbers, kept or "no sample call reached it"),
             (self.nonzero == self.numbers, "the input has no exact zeros"),
             (self.density > MAX_SHARE, f"more than {MAX_SHARE:.0%} of the input is not 0"),
             (bool(kept), kept),
-            (True, "no block that was given, or found on the first batch, has it"),
+            (True, "it is in no block given or found on the first batch"),
         )
         share = bytes_read(layer) / (model_bytes or 1)
         return LayerMeasurement(name, type(layer).__name__, self.density, share, block, reason)

@@ -288,7 +288,7 @@ class Measurement:
     def __str__(self) -> str:
         outside = outside_of_blocks(self.layers)
         if not self.blocks:
-            return "\n".join(["No layer reads an input that exact methods take.", *outside])
+            return "\n".join(["Exact methods apply to no layer of this model.", *outside])
         lines = [HEADINGS, *map(_cells, self.blocks)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         form = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
@@ -297,10 +297,10 @@ class Measurement:
         sizes = f"{min(rows):,} to {max(rows):,}" if min(rows) < max(rows) else f"{min(rows):,}"
         few = sum(block.share_few * block.calls for block in self.blocks) / sum(block.calls for block in self.blocks)
         return (
-            f"{text}\n|h| <= 1 %: share of activations within 1 % of their row's root mean square, zeros included.\n"
-            f"{', '.join(METHODS)}: how much faster a block that reads fewer weights can be at most, one row at a time."
-            f"\nRows per call: {sizes}. exact and certified compute {few:.0%} of these calls sparsely: at most 16 rows "
-            "with few active units. auto also takes more rows where that is faster.\n"
+            f"{text}\n|h| <= 1 %: share of activations below 1 % of their row's root mean square, zeros "
+            f"included.\n{', '.join(METHODS)}: upper bound on the speed-up of a block that reads fewer weights, one "
+            f"row at a time.\nRows per call: {sizes}. exact and certified compute {few:.0%} of these calls sparsely: "
+            "at most 16 rows with few active units. auto also takes more rows where that is faster.\n"
             + "".join(f"{line}\n" for line in outside)
             + self._whole
         )

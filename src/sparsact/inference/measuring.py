@@ -84,7 +84,7 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
         with _errors_name_devices(model, first):
             blocks, _ = blocks_or_reason(model, first)
     elif not blocks:
-        raise ValueError("`blocks` holds no block to measure; leave it out to find the blocks of the model.")
+        raise ValueError("`blocks` is empty; leave it out to search the model for blocks.")
     modules, layers = dict(model.named_modules()), layer_inputs(model)
     counters = [ActivationCounter(block.name, block.sizes(model)[1]) for block in blocks]
     n_batches = 0
@@ -108,8 +108,8 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
     unseen = [counter.name for counter in counters if not counter.calls]
     if unseen:
         raise ValueError(
-            f"every block must see at least one row; {', '.join(map(repr, unseen))} saw none (batches: {n_batches}): "
-            "pass batches that are not empty, or only `blocks` that they reach."
+            f"every block needs at least one row; {', '.join(map(repr, unseen))} got none (batches: {n_batches}): pass "
+            "batches that are not empty, or only `blocks` that they reach."
         )
     if not (blocks or any(layer.numbers for layer in layers.values())):
         raise ValueError(
@@ -178,7 +178,7 @@ class ActivationCounter:
         if not finite.all():
             raise ValueError(
                 f"the activations of block {self.name!r} must be finite to be counted; {int((~finite).sum()):,} of "
-                f"{activation.numel():,} are NaN or infinite: look for such weights or inputs."
+                f"{activation.numel():,} are NaN or infinite: check the weights and inputs."
             )
         sequences = activation.detach()
         time = sequences.shape[-2] if sequences.ndim > 1 else 1

@@ -268,7 +268,7 @@ class Plan:
             if one.quality is not None
         ]
         lines += [] if self.head is None else [str(self.head)]
-        lines += [f"left as it is: {one}" for one in self.left_dense]
+        lines += [f"unchanged: {one}" for one in self.left_dense]
         lines += [] if self.whole is None else [str(self.whole)]
         return "\n".join([*lines, *self._quantization()])
 
@@ -297,8 +297,8 @@ class Plan:
 
 
 LEGEND: Final = (
-    "density: units on; pays to: density up to which the method is faster; rows: of a call; calls: computed sparsely.",
-    "dense, sparse: median time of a call; gain: dense over sparse; bound: the largest gain, by bytes of weights read.",
+    "density: active units; pays to: highest density at which the method is faster; rows: a call; calls: run sparsely.",
+    "dense, sparse: median time of a call; gain: dense over sparse; bound: highest gain, by bytes of weights read.",
 )
 
 

@@ -52,7 +52,7 @@ def _dense_unless(model: nn.Module, one: PlannedBlock, keep: bool, whole: WholeM
         return one
     replacement.remove(model)
     return Replacement(), refused(
-        plan, f"the whole model runs {whole.speed_up:.2f} times as fast with the blocks chosen"
+        plan, f"the whole model runs {whole.speed_up:.2f} times as fast with the chosen blocks"
     )
 
 

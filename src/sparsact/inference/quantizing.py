@@ -57,7 +57,7 @@ def quantize(
     called: set[str] = set()
     observe(model, linears, shown[:1], lambda name, args, output: called.add(name))
     reasons = {
-        name: one.quantizing_obstacle(weights, device) or ("" if name in called else "no call shown reached it")
+        name: one.quantizing_obstacle(weights, device) or ("" if name in called else "no sample call reached it")
         for name, one in linears.items()
     }
     planned = apply(model, _planned_blocks(model, profiles, reasons, options))
@@ -115,11 +115,11 @@ def _planned_blocks(
             timed = {"float": "dense", "dense": "whole", "exact": "exact"}
             seconds = {key: times.median(one, i) if tried[i] else nan for key, one in timed.items()}
             if density > MAX_DENSITY:
-                method, reason = "dense", f"{density:.0%} of the units have another code than 0"
+                method, reason = "dense", f"{density:.0%} of the units have a nonzero code"
             elif median_high(times.ratios("exact", i, "whole")) < 1:
                 reason = "fastest here"
             else:
-                method, reason = "dense", "reading all weights is faster here"
+                method, reason = "dense", "reading all weights is faster on this machine"
         replacement = possible[i]["exact" if method == "exact" else "whole"]
         gated = any(isinstance(state.selector, WhereGateIsOn) for state in replacement.layers.values())
         read = roofline(*profile.sizes, gated=gated, itemsize=1, density=density)

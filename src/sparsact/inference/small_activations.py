@@ -121,8 +121,8 @@ def within_error(rule: Callable[[int], Rule], last: int, weights: BlockWeights, 
     whole = float(weights.output(h).double().square().sum())
     if not whole:
         raise ValueError(
-            "the block's output is 0 on every sample input, so an error relative to it has no meaning; "
-            "pass other sample inputs, or a density."
+            "the block's output is 0 on every sample input, so a relative error is undefined; pass other sample "
+            "inputs, or a density."
         )
 
     def is_within(i: int) -> bool:

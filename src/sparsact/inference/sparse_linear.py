@@ -65,8 +65,8 @@ class GradientNotice:
         if not self.given:
             self.given = True
             warnings.warn(
-                "sparse layers compute densely while gradients are recorded, and nothing is gained: call the model "
-                "under torch.inference_mode() or torch.no_grad().",
+                "sparse layers compute densely while gradients are recorded: call the model under "
+                "torch.inference_mode() or torch.no_grad().",
                 UserWarning,
                 stacklevel=2,
             )

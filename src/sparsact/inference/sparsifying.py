@@ -208,7 +208,7 @@ def _sparsified(
             reasons = "; ".join(sorted({plan.reason for _, plan in planned}))
             raise ValueError(
                 f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
-                'Any activation is taken by method="approximate" and by weights="int8".'
+                'method="approximate" and weights="int8" take any activation.'
             )
     left_dense = tuple(other_forms(model))
     planned = apply(model, planned)
@@ -243,7 +243,7 @@ def requested_replacement(
     if target is not None:
         rule, quality = calibrated(BlockWeights.of(model, block), plain(profile.sample), target)
         masked = Replacement({block.down: LayerState(FloatWeights, ActiveInputs(rule))})
-        return profile.planned(masked, method, f"asked for: keeps {rule}", quality, max_rows=MAX_ROWS)
+        return profile.planned(masked, method, f"requested: keeps {rule}", quality, max_rows=MAX_ROWS)
     if method == "exact":
         found = exact_replacement(model, block, device=profile.device)
     else:
@@ -314,5 +314,5 @@ def plan_of(model: nn.Module) -> Plan:
     """
     plan = getattr(model, PLAN, None)
     if not isinstance(plan, Plan):
-        raise ValueError("this model has no plan: pass one that sparsact.sparsify has returned.")
+        raise ValueError("this model has no plan: pass a model returned by sparsact.sparsify.")
     return plan

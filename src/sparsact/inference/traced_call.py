@@ -62,9 +62,9 @@ def _check_layers(expression: Expression, origins: dict[Source, TracedInput]) ->
     if not found or Given in map(type, subexpressions(expression)):
         raise NotAnActivation("what is between them depends on other numbers of the input")
     if len(found) > 2 or len({(leaf.name, leaf.start) for leaf in found}) < len(found):
-        raise NotAnActivation("a block has one layer before its activation, or two")
+        raise NotAnActivation("a block has one or two layers before its activation")
     if any(leaf.start is not None for leaf in found) and (len(found) < 2 or len({leaf.name for leaf in found}) > 1):
-        raise NotAnActivation("half of what a layer returns is no gate without the other half")
+        raise NotAnActivation("half of a layer's output is a gate only with the other half")
     if len(found) == 2 and not _same_numbers(*(origins[leaf].source for leaf in found)):
         raise NotAnActivation("these do not read the same input")
 
@@ -86,4 +86,4 @@ def _check_evaluation(expression: Expression, origins: dict[Source, TracedInput]
     rounding = 8 * torch.finfo(read.dtype).eps  # operations on vectors and on single numbers may round differently
     size = float(once.nan_to_num(0.0, 0.0, 0.0).abs().sum()) / max(once.numel(), 1)
     if not torch.allclose(again, once, rtol=rounding, atol=rounding * size, equal_nan=True):
-        raise NotAnActivation("it reads them in another order, or what is between them depends on more than them")
+        raise NotAnActivation("it reads them in another order, or other values are used between them")

@@ -207,9 +207,7 @@ def threads(wanted: int | None) -> int:
     if wanted is None:
         return AS_ALLOWED
     if index(wanted) == 0:
-        raise ValueError(
-            "0 threads cannot work; pass a number of them, -1 for every core, or None for OpenMP's choice."
-        )
+        raise ValueError("0 threads cannot work; pass 1 or more, -1 for every core, or None for OpenMP's choice.")
     if wanted > 0:
         return min(index(wanted), MAX_THREADS)
     from joblib import effective_n_jobs  # slow to import, and seldom needed

@@ -158,7 +158,7 @@ def expert_router(router: str | Router, n_experts: int | None, n_active: int | N
         if options:
             raise ValueError(f"`{next(iter(options))}` belongs to the router; pass it where {router!r} is made.")
         if router.routes_on != "inputs":
-            raise ValueError(f"experts are chosen by the input; {router!r} looks at pre-activations.")
+            raise ValueError(f"experts are chosen by the input, but {router!r} reads pre-activations.")
         return router
     if router not in ROUTERS:
         raise ValueError(f"`router` must be a Router or one of {', '.join(ROUTERS)}; got {router!r}.")

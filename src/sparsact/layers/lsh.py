@@ -79,7 +79,7 @@ class LSHLayer(RoutedLayer):
         made: dict[str, Any] = {"dtype": dtype, "device": device}
         self.routing = Routing(router, in_features, generator=generator, **made)
         if router.routes_on != "inputs":
-            raise ValueError(f"buckets are chosen by the input; {router!r} looks at pre-activations.")
+            raise ValueError(f"buckets are chosen by the input, but {router!r} reads pre-activations.")
         buckets = router.width(in_features)
         self.values = nn.Parameter(torch.zeros(buckets, out_features, **made))
         self.slopes = nn.Parameter(torch.zeros(buckets, in_features * out_features, **made)) if degree else None

@@ -141,7 +141,7 @@ class MixtureOfExperts(RoutedLayer):
         self.causal = checked_option(causal, "`causal`", (None, False, True))
         if causal and chosen.reads_others:
             raise ValueError(
-                f"with causal=True a token's experts must not depend on later ones; {chosen!r} looks at others of the "
+                f"with causal=True a token's experts must not depend on later ones, but {chosen!r} reads the whole "
                 'batch: take router="top_k" or "sigmoid" with capacity_factor=None.'
             )
         self._warns = causal is None and isinstance(chosen, ExpertChoice)  # until it has
@@ -224,7 +224,7 @@ class MixtureOfExperts(RoutedLayer):
         if not torch.compiler.is_compiling():
             self._warns = False
             warnings.warn(
-                "experts that choose their tokens read later ones too, which a causal language model must not; "
+                "experts that choose their tokens also read later tokens, which a causal model must not do; "
                 'take router="top_k" there, or for encoders and images pass causal=False.',
                 UserWarning,
                 stacklevel=level_of_caller(),

@@ -96,7 +96,7 @@ class RoutingLosses:
         layer, logits = self.layers[name], selection.logits
         if selection.auxiliary_loss is None:
             raise RuntimeError(
-                f"layer {name!r} keeps the router of its model, and has no loss of its own; add the model's, which it "
+                f"layer {name!r} keeps its model's router and has no loss of its own; add the loss that the model "
                 "returns with output_router_logits=True."
             )
         learns = logits is not None and any(parameter.requires_grad for parameter in layer.routing.parameters())

@@ -105,16 +105,16 @@ class Distillation:
         program.export(path, name=name, description=description)
 
     def __str__(self) -> str:
-        labels = f"labels of {1 - self.truth_share:.0%} teacher and {self.truth_share:.0%} truth"
-        tried = "  tried: {:<22} truth {:.0%}, {:,} rows drawn, error {:.4g}, {:.2g} us a row"
+        labels = f"{1 - self.truth_share:.0%} teacher, {self.truth_share:.0%} targets"
+        tried = "  tried: {:<22} targets {:.0%}, {:,} rows drawn, error {:.4g}, {:.2g} us a row"
         slow = "  tried: {:<22} too slow"
         return "\n".join(
             [
-                f"{self.student}, from {labels}; root mean square errors at {len(self.held_out):,} rows held out:",
-                f"  student to the truth   {self.error}, {self.microseconds:.2g} us a row",
-                f"  teacher to the truth   {self.teacher_error}, {self.teacher_microseconds:.2g} us a row",
-                f"  student over teacher   {self.ratio}",
-                f"  student to the teacher {self.distance}",
+                f"{self.student}, labels {labels}; root mean squared errors on {len(self.held_out):,} held-out rows:",
+                f"  student error          {self.error}, {self.microseconds:.2g} us a row",
+                f"  teacher error          {self.teacher_error}, {self.teacher_microseconds:.2g} us a row",
+                f"  student / teacher      {self.ratio}",
+                f"  student vs. teacher    {self.distance}",
                 *(tried.format(*trial) if trial.error < inf else slow.format(*trial) for trial in self.trials),
             ]
         )

@@ -110,7 +110,7 @@ class Interpolation(Router):
         """The state whose units are these points (t, in_features), no two alike."""
         rows = _points(points, "points")
         if len(np.unique(rows, axis=0)) != len(rows):
-            raise ValueError("two points are alike, and a function has one value at each; drop one.")
+            raise ValueError("two points are equal; a function has one value at each: drop one.")
         return {"points": rows}
 
     def width(self, in_features: int) -> int:

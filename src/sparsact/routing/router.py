@@ -176,7 +176,7 @@ def _checked_entry(value: ArrayLike | Tensor, shape: Shape | None, x: Any, what:
     if not is_tensor(array):
         return like(array, x) if is_tensor(x) else array
     if not is_tensor(x):
-        raise ValueError(f"{what} is a torch tensor, the inputs are not; pass both of one kind.")
+        raise ValueError(f"{what} is a torch tensor but the inputs are not; pass both as one kind.")
     if array.device != x.device:
         raise ValueError(f"{what} is on {array.device}, the inputs on {x.device}; bring them together.")
     return array
@@ -208,7 +208,7 @@ def named(name: str, **hyperparameters: Any) -> Router:
     TopK(n_active=3, absolute=False)
     """
     if name not in ROUTERS:
-        raise ValueError(f"no router is called {name!r}; there are {', '.join(ROUTERS)}.")
+        raise ValueError(f"there is no router {name!r}; choose one of {', '.join(ROUTERS)}.")
     kind = ROUTERS[name]
     known = list(signature(kind).parameters)
     unknown = [key for key in hyperparameters if key not in known]

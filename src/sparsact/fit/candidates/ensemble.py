@@ -118,8 +118,8 @@ class EnsembleCandidate(ProcessCandidate):
     alone = ("sparse", "lasso", "latent", "network")  # members besides all processes and trees
     competing = ("low-degree", *alone)
     terms_of = (
-        "The effects are exact for the weighted mean of the models. Their 95 % intervals are posterior intervals of "
-        "its best Gaussian process, widened by the distance of its effects from the mean's and by held-out errors."
+        "The effects are exact for the weighted mean of the models. The 95 % intervals are posterior intervals of the "
+        "best Gaussian process, widened by how far its effects lie from the mean's and by held-out errors."
     )
 
     def refusal(self, facts: Facts) -> str:

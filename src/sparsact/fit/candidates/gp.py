@@ -145,7 +145,7 @@ def refused_beyond(facts: Facts, name: str, most: int) -> str:
         return ""
     need = f"numbers to predict and at most {most} columns of bits"
     fact = f"there are {facts.n}" if facts.of_numbers else "these are classes"
-    return f"{name} needs {need}, and {fact}; choose model sparse."
+    return f"{name} needs {need}, but {fact}; choose model sparse."
 
 
 class PosteriorDetails(Details):
@@ -161,8 +161,8 @@ class ProcessCandidate(CandidateKind):
     kind, name, rank, takes_weights, searches_bits = "gp", "a Gaussian process", 3, True, True
     handicap = 1.1  # a kernel is the best of four
     terms_of = (
-        "The effects are posterior means, with 95 % posterior intervals, which errors at held-out rows widen; weak "
-        "effects lean on the prior, which expects them to be small."
+        "The effects are posterior means with 95 % posterior intervals, widened by errors on held-out rows. The prior "
+        "expects small effects, so weak effects are shrunk towards 0."
     )
     process: Callable[..., CubeGPRegressor] = CubeGPRegressor
     kernels: tuple[str, ...] = KERNELS

@@ -75,7 +75,7 @@ class LatentDetails(Details):
 
         at_bound = sides(self.y, self.model.censoring_) != 0
         figure = latent_chart.display((self.model, self.X, self.y, at_bound))
-        title = "What was measured of the latent"
+        title = "Latent value and measurement"
         return Chapter("latent", title, f"The model is a {self.summary}.", (figure,), wide=("latent",))
 
 
@@ -90,9 +90,9 @@ def link_to_try(run: FitRun) -> str:
         return options.link if options.model == "latent" else ""
     if options.asks_for_measurement and not is_possible(table):
         raise ValueError(
-            "link and censor need one target of numbers and columns of bits, and this table has others; leave them "
-            "out, or name one target and columns of two values. Targets that share traits are learned in Python "
-            "(sparsact.LatentRegressor)."
+            "link and censor need one target of numbers and columns of bits, but this table has others; leave them "
+            "out, or name one target and columns of two values. Several targets that share traits can be fitted in "
+            "Python (sparsact.LatentRegressor)."
         )
     if options.asks_for_measurement or options.given or options.weighted or not is_possible(table):
         return options.link if options.asks_for_measurement else ""
@@ -129,7 +129,7 @@ def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[
         y = sample.rows()[1].ravel()
         share = np.mean(y != _within(y, options.censor))
         beyond = f"{share:.1%} of the rows have {table.encoding.target_names[0]!r} beyond the bounds of censor"
-        note = f"{beyond}, and count as at them: all that is known is that the truth lies there or beyond."
+        note = f"{beyond}, and count as at them: the true value lies there or beyond."
         return (note,) if share else ()
     if options.censor != "auto" or not all(isinstance(target, Real) for target in table.encoding.targets):
         return ()
@@ -140,7 +140,7 @@ def pinned_notes(table: Table, options: FitOptions, sample: RowSample) -> tuple[
             if np.isfinite(bound):
                 notes.append(
                     f"{np.mean(y == bound):.0%} of the rows have {target.name!r} at exactly {bound:g}, its {word} "
-                    "value, as if the measurement ended there: what lies beyond is not seen."
+                    "value: perhaps the measurement cannot go beyond it."
                 )
     return tuple(notes)
 
@@ -213,8 +213,8 @@ class MeasurementCandidate(CandidateKind):
 
     kind, name, rank = "latent", "a measurement model", 2
     terms_of = (
-        "The effects act on the latent, which a floor, a ceiling or a curve of the measurement does not bend, "
-        "with their 95 % intervals."
+        "The effects act on the latent value, before the floor, ceiling or curve of the measurement, with 95 % "
+        "intervals."
     )
     regressor: type[LatentRegressor] = LatentRegressor
 
@@ -222,7 +222,7 @@ class MeasurementCandidate(CandidateKind):
         """Columns that are not bits are refused, and classes."""
         if refusal := refused_without_bits(facts, self.name):
             return refusal
-        needs_numbers = f"{self.name} needs numbers to predict, and these are classes; choose model sparse."
+        needs_numbers = f"{self.name} needs a target of numbers, but these are classes; choose model sparse."
         return "" if facts.of_numbers else needs_numbers
 
     def competes(self, facts: Facts) -> bool:

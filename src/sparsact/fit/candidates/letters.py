@@ -100,16 +100,16 @@ class LettersCandidate(CandidateKind):
 
     kind, name, rank = "letters", "a model of letters", 5
     rows_of_look: int = ROWS_OF_LOOK
-    terms_of = "The terms belong to the best polynomial: with columns of numbers the model itself names none."
+    terms_of = "The terms come from the best polynomial: with columns of numbers this model has no effects."
 
     def refusal(self, facts: Facts) -> str:
         """Classes, columns of bits alone, and groups are refused."""
         if not facts.of_numbers or not (facts.table.encoding.real or facts.table.encoding.has_letters):
             fact = "no column has three values" if facts.of_numbers else "the target is classes"
             need = "numbers to predict and columns of letters, categories or numbers of few values"
-            return f"{self.name} needs {need}, and {fact}; choose model auto."
+            return f"{self.name} needs {need}, but {fact}; choose model auto."
         if facts.options.groups is not None:
-            return f"{self.name} cannot hold out whole groups; leave the groups out."
+            return f"{self.name} cannot hold out whole groups; leave groups out."
         return ""
 
     def competes(self, facts: Facts) -> bool:
@@ -126,7 +126,7 @@ class LettersCandidate(CandidateKind):
         if name := _of_many_numbers(run):
             fact = f"column {name!r} has more than {MOST_LETTERS} different numbers"
             if run.options.model == self.kind:
-                raise ValueError(f"{self.name} takes numbers of few values, and {fact}; choose model auto.")
+                raise ValueError(f"{self.name} takes numbers of few values, but {fact}; choose model auto.")
             return ""
         whole, seen = run.sample.rows(), max((len(fit.held_out.folds) for fit in run.fits.values()), default=0)
         if run.options.model != self.kind and seen > len(whole[1]):

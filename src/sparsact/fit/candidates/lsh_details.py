@@ -90,7 +90,7 @@ class LayoutInfo(Details):
     def layout(self) -> str:
         """How the buckets are made, in words."""
         kinds = {
-            "gradients": "directions along which the target moves",
+            "gradients": "directions along which the target changes",
             "standard": "principal directions of the standardised columns",
             "principal": "principal directions of the columns",
         }
@@ -131,11 +131,11 @@ class LayoutInfo(Details):
         """The buckets and columns, with figures."""
         layout, fill = (text[0].upper() + text[1:] for text in (self.layout, self.fill))
         n_laid_out = self.rows_laid_out or 0
-        whole = "rows drawn from all of the table" if n_laid_out < n_rows else "rows, all of the table"
+        whole = "rows drawn from the table" if n_laid_out < n_rows else "rows, the whole table"
         chosen = f"chosen from {len(self.trials)} by the error on rows left out, on {n_laid_out:,} {whole}"
         return Chapter(
             "tables",
-            "What its hash tables hold",
+            "Contents of the hash tables",
             f"{layout}. A row is predicted by the average of its buckets, one in each table. {fill}.",
             registry.find(registry.PAGES["hash tables"])(self),
             wide=("columns",),

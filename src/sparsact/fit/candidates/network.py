@@ -36,7 +36,7 @@ Network = SparselyActivatedRegressor | SparselyActivatedClassifier
 
 @dataclass(frozen=True)
 class UnitInfo:
-    """A unit of a network: its output weight, the columns that weigh most, the share of rows on which it is on."""
+    """A unit of a network: its output weight, its columns of largest weight, the share of rows that switch it on."""
 
     output: float
     columns: tuple[str, ...]
@@ -62,7 +62,7 @@ class NetworkInfo(Details):
     def size(self) -> str:
         """Its size, in words."""
         return (
-            f"{self.n_units:,} ReLU units, at most {self.most_active} on at any of the {self.n_rows:,} rows fitted "
+            f"{self.n_units:,} ReLU units, at most {self.most_active} active at any of the {self.n_rows:,} rows fitted "
             f"(found by {self.origin})"
         )
 
@@ -71,7 +71,7 @@ class NetworkInfo(Details):
         shares = ["" if unit.share is None else f"{unit.share:.1%}" for unit in self.units[:UNITS_LISTED]]
         found = zip(shares, self.units, strict=False)
         rows = [f"{share:>7}  {unit.output:>+10.4g}  {', '.join(unit.columns)}" for share, unit in found]
-        return [self.size, "     on      output  columns that weigh most", *rows]
+        return [self.size, " active      output  columns with the largest weights", *rows]
 
     def to_dict(self) -> dict[str, Any]:
         """The entry ``network``."""
@@ -82,18 +82,18 @@ class NetworkInfo(Details):
         shown, more = self.units[:UNITS_ON_PAGE], len(self.units) - UNITS_ON_PAGE
         table = TextTable(
             "Units",
-            ("on at rows", "output weight", "columns that weigh most"),
+            ("active at rows", "output weight", "columns with the largest weights"),
             tuple((f"{unit.share:.1%}", number(unit.output), ", ".join(unit.columns)) for unit in shown),
             numbers=2,
-            remark=f"{more} more units are on at fewer rows." if more > 0 else "",
+            remark=f"{more} more units are active at fewer rows." if more > 0 else "",
         )
         text = (
-            f"The network has {self.size}. A unit adds its output weight times what the row exceeds the border of its "
-            "halfspace by."
+            f"The network has {self.size}. A unit adds its output weight times its pre-activation where that is "
+            "positive, and 0 elsewhere."
         )
         chosen = f"at most {self.max_active} of 1 and 4 for a row, by the error of quick fits on the first fold"
         facts = (("active units", chosen),)
-        return Chapter("units", "What its units look at", text, table=table, facts=facts)
+        return Chapter("units", "Units of the network", text, table=table, facts=facts)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def missing_class(table: Table, y: NDArray[np.float64], folds: NDArray[np.intp])
     if isinstance(target, Classes):
         for number, name in enumerate(target.values):
             if len(np.unique(folds[y == number])) < 2:
-                return f"networks need every class outside of each fold, and class {name!r} is in one fold only"
+                return f"networks need every class outside of each fold, but class {name!r} is in one fold only"
     return ""
 
 

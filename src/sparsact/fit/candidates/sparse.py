@@ -45,8 +45,8 @@ class SparseCandidate(CandidateKind):
 
     kind, name, rank, is_polynomial, searches_bits = "sparse", "a sparse polynomial", 1, True, True
     terms_of = (
-        "These rows have chosen the terms, each significant among all products that were searched (5 %, Bonferroni), "
-        "so that intervals of weak ones are a little too narrow."
+        "The terms were chosen on these rows: each is significant among all products searched (5 %, Bonferroni). "
+        "Intervals of weak terms are therefore slightly too narrow."
     )
 
     def refusal(self, facts: Facts) -> str:

@@ -69,8 +69,8 @@ class Ends:
         """Raise for rows (k,) that every bucket misses, if that is an error."""
         if self.refuses and len(missed):
             raise ValueError(
-                f"row {int(missed[0])} and {len(missed) - 1} others fall into empty buckets; learn rows like them, "
-                'lower `min_count`, or pass fallback="coarse" or "mean".'
+                f"every bucket is empty for row {missed[0]}{f' and {len(missed) - 1} more' * (len(missed) > 1)}; learn "
+                'similar rows, lower `min_count`, or pass fallback="coarse" or "mean".'
             )
 
     def limited(self, values: Array) -> Array:
