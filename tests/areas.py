@@ -40,7 +40,8 @@ AREAS = {
         tests/test_api_pages.py tests/test_bench.py tests/test_build.py tests/test_decisions.py
         tests/test_dependencies.py tests/test_docs.py tests/test_examples.py tests/test_files.py
         tests/test_gallery.py tests/test_house.py tests/test_memory.py tests/test_modelfile.py
-        tests/test_old_files.py tests/test_package.py tests/test_parameters.py tests/test_readme.py tests/test_recipes.py tests/test_statistics.py tests/test_validation.py
+        tests/test_old_files.py tests/test_package.py tests/test_parameters.py tests/test_readme.py
+        tests/test_recipes.py tests/test_statistics.py tests/test_validation.py
     """),
 }
 
