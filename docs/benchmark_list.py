@@ -17,7 +17,9 @@ def method(name: str) -> str:
     """The docstring of a benchmark below its first line; a reference is plain text."""
     text = (MODULES / f"{name}.py").read_text(encoding="utf-8")
     _, _, rest = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")
-    return re.sub(r"^\.\. \[\d\] ", "", re.sub(r" \[\d\]_", "", rest), flags=re.MULTILINE)
+    rest = re.sub(r" \[\d\]_", "", rest)
+    # A line that begins with an initial would be a list of letters.
+    return re.sub(r"^\.\. \[\d\] (.*)\n +", r"\\\1 ", rest, flags=re.MULTILINE)
 
 
 def benchmark_list(path: Path) -> None:

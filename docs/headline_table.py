@@ -45,7 +45,7 @@ class Headline:
         target = f"at least {least:.3g}" if least is not None else f"at most {most:.3g}" if most is not None else "none"
         missed = ", missed" if row["met"] is False else ""
         result = f":{BADGES[standing]}:`{standing}` {row['value']:.3g} {self.meaning}{spread}"
-        return self.task, self.against, result, target + missed
+        return self.task, result, self.against, target + missed
 
 
 OURS_OVER = "LSHRegressor: RMSE over the best rival's"
@@ -201,8 +201,8 @@ def headline_table(path: Path) -> None:
     """Write a table for each group, to be included by ``benchmarks.rst``."""
     rows, page = kept(), []
     for group, headlines in HEADLINES.items():
-        page += [f".. list-table:: {group}", "   :header-rows: 1", "   :widths: 34 22 30 14", ""]
-        for first, *rest in (("task", "compared with", "result", "target"), *(one.cells(rows) for one in headlines)):
+        page += [f".. list-table:: {group}", "   :header-rows: 1", "   :widths: 34 30 22 14", ""]
+        for first, *rest in (("task", "result", "compared with", "target"), *(one.cells(rows) for one in headlines)):
             page += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
         page.append("")
     path.parent.mkdir(exist_ok=True)
