@@ -73,16 +73,15 @@ def _tell_list(as_json: bool) -> None:
     from benchmarks.registry import BENCHMARKS
 
     told: list[dict[str, Any]] = [
-        {"name": each.name, "goal": each.goal, "needs": list(each.needs), "missing": list(each.missing())}
+        {n: getattr(each, n) for n in ("name", "goal", "takes", "needs")} | {"missing": list(each.missing())}
         for each in BENCHMARKS.values()
     ]
     if as_json:
         typer.echo(json.dumps(told))
         return
     for each in told:
-        typer.echo(
-            f"{each['name']:<18}{each['goal']}" + f" (needs {', '.join(each['missing'])})" * bool(each["missing"])
-        )
+        needs = f" (needs {', '.join(each['missing'])})" * bool(each["missing"])
+        typer.echo(f"{each['name']:<19}{each['takes']:<8}{each['goal']}{needs}")
 
 
 def _tell(rows: Rows, status: dict[str, int | None]) -> None:

@@ -20,13 +20,14 @@ class Benchmark:
 
     Attributes
     ----------
-    name : str
-        Its name, and its module's.
+    name, takes : str
+        Its name, which is its module's, and the time of a run.
     needs : tuple of str
         Modules, beside what the library itself needs, without which there is nothing to measure.
     """
 
     name: str
+    takes: str
     needs: tuple[str, ...] = ()
 
     @property
@@ -46,55 +47,55 @@ class Benchmark:
 
 
 BENCHMARKS: Final = {
-    name: Benchmark(name, needs)
-    for name, needs in (
-        ("walsh_hadamard", ("fht_cpu",)),
-        ("brightness", ()),
-        ("least_squares", ()),
-        ("large", ()),
-        ("cross_validation", ()),
-        ("enumeration", ()),
-        ("gather", ("torch",)),
-        ("screen", ("torch",)),
-        ("largest", ("torch",)),
-        ("trained", ("torch",)),
-        ("minilm", ("torch", "transformers")),
-        ("packaged_models", ("torch",)),
-        ("gpu", ("torch", "triton")),
-        ("neurons", ("torch",)),
-        ("sparsify", ("torch",)),
-        ("convolutions", ("torch",)),
-        ("models", ("torch", "transformers")),
-        ("gemma3n", ("torch", "transformers")),
-        ("autoencoders", ("torch",)),
-        ("int8", ("torch",)),
-        ("int4", ("torch",)),
-        ("network_values", ()),
-        ("sparse_fourier", ()),
-        ("cube_gp", ()),
-        ("landscapes", ("lightgbm", "xgboost")),
-        ("configurations", ("lightgbm", "xgboost")),
-        ("next_rows", ()),
-        ("fit_seconds", ()),
-        ("effect_intervals", ()),
-        ("letters", ()),
-        ("sequences", ("lightgbm",)),
-        ("measurement_models", ()),
-        ("shared_traits", ()),
-        ("units", ()),
-        ("monte_carlo", ()),
-        ("certificates", ()),
-        ("planted", ()),
-        ("top_k", ("torch",)),
-        ("mixture", ("torch", "transformers")),
-        ("mixtral", ("torch", "transformers")),
-        ("memories", ("torch",)),
-        ("regression", ("lightgbm",)),
-        ("updates", ("lightgbm",)),
-        ("distil", ()),
-        ("lsh_slopes", ()),
-        ("scaling", ("dask", "distributed")),
-        ("busy", ()),
+    name: Benchmark(name, takes, needs)
+    for name, takes, needs in (
+        ("walsh_hadamard", "2 min", ("fht_cpu",)),
+        ("brightness", "", ()),
+        ("least_squares", "3 min", ()),
+        ("large", "3 min", ()),
+        ("cross_validation", "2 min", ()),
+        ("enumeration", "10 s", ()),
+        ("gather", "3 min", ("torch",)),
+        ("screen", "5 min", ("torch",)),
+        ("largest", "", ("torch",)),
+        ("trained", "5 min", ("torch",)),
+        ("minilm", "30 min", ("torch", "transformers")),
+        ("packaged_models", "10 min", ("torch",)),
+        ("gpu", "1 min", ("torch", "triton")),
+        ("neurons", "5 min", ("torch",)),
+        ("sparsify", "20 min", ("torch",)),
+        ("convolutions", "1 min", ("torch",)),
+        ("models", "3 min", ("torch", "transformers")),
+        ("gemma3n", "", ("torch", "transformers")),
+        ("autoencoders", "", ("torch",)),
+        ("int8", "4 min", ("torch",)),
+        ("int4", "2 min", ("torch",)),
+        ("network_values", "1 min", ()),
+        ("sparse_fourier", "15 min", ()),
+        ("cube_gp", "8 min", ()),
+        ("landscapes", "hours", ("lightgbm", "xgboost")),
+        ("configurations", "hours", ("lightgbm", "xgboost")),
+        ("next_rows", "20 min", ()),
+        ("fit_seconds", "30 min", ()),
+        ("effect_intervals", "hours", ()),
+        ("letters", "60 min", ()),
+        ("sequences", "", ("lightgbm",)),
+        ("measurement_models", "15 min", ()),
+        ("shared_traits", "2 min", ()),
+        ("units", "1 min", ()),
+        ("monte_carlo", "1 min", ()),
+        ("certificates", "10 s", ()),
+        ("planted", "hours", ()),
+        ("top_k", "1 min", ("torch",)),
+        ("mixture", "2 min", ("torch", "transformers")),
+        ("mixtral", "4 min", ("torch", "transformers")),
+        ("memories", "1 min", ("torch",)),
+        ("regression", "hours", ("lightgbm",)),
+        ("updates", "6 min", ("lightgbm",)),
+        ("distil", "20 min", ()),
+        ("lsh_slopes", "4 min", ()),
+        ("scaling", "2 min", ("dask", "distributed")),
+        ("busy", "", ()),
     )
 }
 

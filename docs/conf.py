@@ -16,11 +16,14 @@ import sparsact
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for `benchmarks`
 sys.path.insert(0, str(Path(__file__).parent))
+from benchmark_list import benchmark_list
 from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
 from contest_tables import CONTESTS
+from decision_list import decision_list
 from gain_tables import int8_gains, public_families, sparsify_gains
+from headline_table import headline_table
 from kept_figures import (
     grouped_contest,
     held_out_contest,
@@ -55,7 +58,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "decisions"]
+exclude_patterns = ["_build", "decisions/*"]
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sparsact {release}"
@@ -135,11 +138,14 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 
 
 TABLES = {
+    "benchmark_list": benchmark_list,
     "bound_table": bound_table,
     "commands": command_pages,
+    "decision_list": decision_list,
     "deletion_table": partial(fault_table, "deletion_faults"),
     "fault_table": partial(fault_table, "mixture_faults"),
     "grouped_contest": grouped_contest,
+    "headline_table": headline_table,
     "held_out_contest": held_out_contest,
     "int8_gains": int8_gains,
     "measured": measured,

@@ -151,28 +151,28 @@ def measured(path: Path) -> None:
 
 
 def regression_contest(path: Path) -> None:
-    """Write the table of LSHRegressor beside its rivals, to be included by ``lsh.rst``."""
+    """Write the table of LSHRegressor beside its rivals, to be included by ``lsh_accuracy.rst``."""
     _write_table(path, [30, 30, 14, 26], [HEAD, *regression(kept())])
 
 
 def held_out_contest(path: Path) -> None:
-    """Write the table of LSHRegressor on tables that no choice was made with, to be included by ``lsh.rst``."""
+    """Write the table of LSHRegressor on tables held out from all choices, included by ``lsh_accuracy.rst``."""
     _write_table(path, [30, 30, 14, 26], [HEAD, *held_out(kept())])
 
 
 def grouped_contest(path: Path) -> None:
-    """Write the table of LSHRegressor where whole groups are left out, to be included by ``lsh.rst``."""
+    """Write the table of LSHRegressor where whole groups are left out, to be included by ``lsh_accuracy.rst``."""
     _write_table(path, [30, 30, 14, 26], [HEAD, *grouped(kept())])
 
 
 def tied_rows(path: Path) -> None:
-    """Write the table of what ties test rows to those learned from, to be included by ``lsh.rst``."""
+    """Write the table of what ties test rows to those learned from, to be included by ``lsh_accuracy.rst``."""
     head = ("table", "inputs seen", "but for a column", "runs; order")
     _write_table(path, [34, 20, 24, 22], [head, *ties(kept())])
 
 
 def missed_bars(path: Path) -> None:
-    """Write the table of the bars that the newest rows miss, to be included by ``limits.rst``."""
+    """Write the table of the bars that the newest rows miss, to be included by ``benchmarks.rst``."""
     cells = [("benchmark and work", "quantity", "bar", "measured")]
     for row in kept().values():
         if row.get("met") is False:

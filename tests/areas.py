@@ -37,10 +37,11 @@ AREAS = {
         src/sparsact/statistics src/sparsact/transaction.py src/sparsact/validation
         tests/cli tests/datasets tests/differential/test_low_degree.py tests/distributed tests/faults tests/fit
         tests/hostile tests/kernels tests/learners tests/reports tests/stress tests/typing
-        tests/test_api_pages.py tests/test_bench.py tests/test_build.py tests/test_dependencies.py tests/test_docs.py
-        tests/test_examples.py tests/test_files.py tests/test_gallery.py tests/test_house.py tests/test_memory.py
-        tests/test_modelfile.py tests/test_old_files.py tests/test_package.py tests/test_parameters.py
-        tests/test_readme.py tests/test_recipes.py tests/test_statistics.py tests/test_validation.py
+        tests/test_api_pages.py tests/test_bench.py tests/test_build.py tests/test_decisions.py
+        tests/test_dependencies.py tests/test_docs.py tests/test_examples.py tests/test_files.py
+        tests/test_gallery.py tests/test_house.py tests/test_memory.py tests/test_modelfile.py
+        tests/test_old_files.py tests/test_package.py tests/test_parameters.py tests/test_readme.py
+        tests/test_recipes.py tests/test_statistics.py tests/test_validation.py
     """),
 }
 

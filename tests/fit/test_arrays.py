@@ -108,7 +108,7 @@ def test_each_class_has_scores_of_its_own():
         name: found.scores.r2[name].mean for name in "abc"
     }
     mean = np.mean([a.folds, b.folds, c.folds], axis=0).mean()
-    assert f"The classes' indicators have R² {mean:.3f} ±" in found.verdict
+    assert f"R² of the class indicators is {mean:.3f} ±" in found.verdict
     assert found.learned
 
 
