@@ -140,7 +140,7 @@ def test_a_bar_that_is_missed_ends_with_status_1(tmp_path, capsys, monkeypatch):
 
 
 def test_a_peer_that_is_not_installed(capsys, monkeypatch):
-    monkeypatch.setitem(BENCHMARKS, "units", Benchmark("units", ("no_such_peer",)))
+    monkeypatch.setitem(BENCHMARKS, "units", Benchmark("units", "1 min", ("no_such_peer",)))
     status, _, err = run(capsys, "units")
     assert status == 2
     assert "no_such_peer" in err

@@ -130,7 +130,7 @@ def test_the_spectrum_is_that_of_all_values():
     estimate = estimate_average_sensitivity(stack, n_samples=4000, rng=np.random.default_rng(0))
     # Six standard errors: a failure by chance has probability below 1e-7, and the seed is fixed.
     assert abs(estimate.value - spectrum.total_influence()) < 6 * estimate.standard_error
-    with pytest.raises(ValueError, match="up to 24 inputs; here are 25"):
+    with pytest.raises(ValueError, match="at most 24 inputs; got 25"):
         Spectrum.of(sa.Stack([1.0], [(np.ones((1, 25)), [0.0])]))
 
 

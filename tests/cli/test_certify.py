@@ -59,7 +59,7 @@ def test_layers_of_a_stack(capsys, folder):
     sampled = json.loads(run(capsys, "certify", folder / "stack.sparsact", "--json", "--samples", 64)[1])
     assert {part["method"] for part in sampled["layers"]} == {"sampled"}
     status, _, err = run(capsys, "certify", folder / "stack.sparsact", "--quadratic-lift")
-    assert (status, "goes without --quadratic-lift" in err) == (2, True)
+    assert (status, "leave out --quadratic-lift" in err) == (2, True)
 
 
 def test_over_a_quadratic_lift(capsys, folder):

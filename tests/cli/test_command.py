@@ -194,7 +194,7 @@ def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_
         ),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--degree", "3"], "degree 3 applies to low-degree models only"),
         ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--alpha", "0.5"], "alpha 0.5 applies to low-degree models only"),
-        ("0.5,-1\n0,1\n1,2\n", [], "its first row holds numbers (0.5, -1, ...) where names are due"),
+        ("0.5,-1\n0,1\n1,2\n", [], "its first row holds numbers (0.5, -1, ...) instead of names"),
         ("a,y\n0,1\n1,2\n", ["--nonsense"], "No such option"),
         ("a,y\n0,1\n1,2\n", ["--report", "nowhere/r.html"], "there is no folder 'nowhere'"),
         ("a,y\n0,1\n1,2\n", ["--report", "report.pdf"], "its name must end in .html"),
@@ -285,7 +285,7 @@ def test_a_table_on_stdin(capsys, folder, tmp_path, monkeypatch):
     for data, words, message in (
         (b"a,y\n0,1\n", ["fit", "-", "-t", "z"], "no target 'z'"),
         (b"", ["predict", model, "-"], "stdin.csv"),
-        (rows, ["fit", "-", folder / "t.csv", "-t", "y"], "name it alone"),
+        (rows, ["fit", "-", folder / "t.csv", "-t", "y"], "name no other file"),
         (rows, ["fit", "-", "-t", "y", "--resume", tmp_path / "r"], "stdin is gone"),
     ):
         piped(monkeypatch, data)

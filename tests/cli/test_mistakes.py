@@ -71,7 +71,7 @@ def here(made, tmp_path, monkeypatch):
         ("fit t.csv --target y --report r.pdf", ".html"),
         ("fit t.csv --target y --out no/m.sparsact", "make it first"),
         ("fit t.csv --target y --out folder", "it is a folder"),
-        ("fit t.csv m.sparsact --target y", "m.sparsact is not a table"),
+        ("fit t.csv m.sparsact --target y", "m.sparsact cannot be read as a table"),
         ("fit folder --target y", "folder"),
         ("fit head.csv --target y", "head.csv"),
         ("fit empty.csv --target y", "empty.csv"),

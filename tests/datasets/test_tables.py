@@ -229,7 +229,7 @@ def test_a_new_table_with_an_unknown_value_is_refused(tmp_path, cells, message):
         ("a,z\n0,1\n", "no target 'y' in the table"),
         ("y\n0\n", "no column is left"),
         ("a,a,y\n0,0,1\n", "two columns named 'a'"),
-        ("0,0,1.5\n0,1,2.5\n", "holds numbers in its first row, where names are due"),
+        ("0,0,1.5\n0,1,2.5\n", "has numbers in its first row instead of names"),
         ("a,y\n0,1,5\n", "Expected 2 columns, got 3"),
         ("", "cannot read t.csv as CSV"),
     ],
@@ -265,7 +265,7 @@ def test_files_that_are_not_tables(tmp_path):
     with pytest.raises(FileNotFoundError, match="no table"):
         open_table(tmp_path / "none.csv", "y")
     write(tmp_path / "t.doc", "x")
-    with pytest.raises(ValueError, match=r"the name must end in \.csv"):
+    with pytest.raises(ValueError, match=r"its name must end in \.csv"):
         open_table(tmp_path / "t.doc", "y")
     for name in ("t.parquet", "t.npz", "t.feather", "t.arrow"):
         write(tmp_path / name, "not one")

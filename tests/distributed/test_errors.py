@@ -40,9 +40,9 @@ def arrays(X, y, rows=30):
 @pytest.mark.parametrize(
     ("estimator", "kind", "message"),
     [
-        (SparselyActivatedRegressor(), TypeError, "SparselyActivatedRegressor keeps no sums that could be merged"),
-        (Ridge(), TypeError, "a Ridge keeps no sums"),
-        (LowDegreeRegressor, TypeError, "LowDegreeRegressor keeps no sums"),
+        (SparselyActivatedRegressor(), TypeError, "SparselyActivatedRegressor has no sums to merge"),
+        (Ridge(), TypeError, "a Ridge has no sums"),
+        (LowDegreeRegressor, TypeError, "LowDegreeRegressor has no sums"),
         (LowDegreeRegressor("auto"), ValueError, 'degree="auto" is chosen by fit, from all rows at once'),
         (DSMRegressor(solver="rmsprop"), ValueError, 'only solver="ridge" keeps sums'),
         (LowDegreeRegressorCV(cv=[([0], [1]), ([1], [0])]), ValueError, "pass a number of folds"),
@@ -127,7 +127,7 @@ def test_data_of_no_known_kind():
         fit(EXACT["rows"], X)
     with pytest.raises(TypeError, match=r"has no targets; pass .X, y."):
         fit(EXACT["rows"], arrays(X, Y)[0])
-    with pytest.raises(ValueError, match=r"batch 0 is no .X, y."):
+    with pytest.raises(ValueError, match=r"batch 0 must be .X, y."):
         fit(EXACT["rows"], [X])
     with pytest.raises(ValueError, match="tuple of 4"):
         fit(EXACT["rows"], (*arrays(X, Y), *arrays(X, Y)))

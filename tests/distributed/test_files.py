@@ -38,7 +38,7 @@ def test_files_stand_in_their_natural_order(tmp_path):
     pattern = tmp_path / "part-*.csv"
     for data in (str(pattern), [str(path) for path in reversed(files(pattern))]):
         assert saved(distributed.fit(estimator, data, target="y"), tmp_path) == expected
-    with pytest.raises(ValueError, match="is named twice"):
+    with pytest.raises(ValueError, match="is given twice"):
         distributed.fit(estimator, [str(pattern), tmp_path / "part-3.csv"], target="y")
 
 

@@ -40,7 +40,7 @@ def test_a_column_that_decides_is_named_with_its_shares():
 def test_a_pair_that_decides_is_named():
     kept = CUBE[np.random.default_rng(3).random(256) < np.where(CUBE[:, 1] == CUBE[:, 6], 0.9, 0.2)]
     (note,) = notes(kept)
-    assert "of those with b=1 and g=1 both or neither" in note
+    assert "of the combinations with b=1 and g=1 both or neither" in note
 
 
 def test_false_alarms_are_rare():

@@ -271,7 +271,7 @@ def boosted(leaves, X, y, n_trees=150):
 
 def test_what_ensembles_refuse():
     table = landscape(2)[0].head(64).assign(z=0.5, kind=["a", "b"] * 32)
-    with pytest.raises(ValueError, match=r"an ensemble of models needs numbers to predict .*, and these are classes"):
+    with pytest.raises(ValueError, match=r"an ensemble of models needs numbers to predict .*, but these are classes"):
         sa.fit_table(table, "kind", ignore=["y", "z"], model="ensemble")
     wide = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (50, 21))).add_prefix("c").assign(y=np.arange(50.0))
     with pytest.raises(ValueError, match="at most 20 columns of bits, but there are 21"):

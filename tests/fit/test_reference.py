@@ -91,5 +91,5 @@ def test_bad_references_are_refused_in_one_line(fitted, reference):
 def test_columns_of_numbers_have_no_reference():
     table = pa.table({"x": np.linspace(0, 1, 30) ** 2, "b": [0, 1] * 15, "y": list(range(30))})
     result = sa.fit_table(table, "y", degree=1)
-    with pytest.raises(ValueError, match="'x' is numbers"):
+    with pytest.raises(ValueError, match="'x' holds numbers"):
         result.effects_from("b=1")

@@ -39,7 +39,7 @@ def test_the_lasso_is_that_of_the_learner():
     assert info.n_monomials == np.count_nonzero(theirs.coefficients_) < len(theirs.subsets_)
     assert len(result.targets[0].terms) == info.n_monomials
     assert all(term.effect and term.low is None for term in result.targets[0].terms)
-    assert "They have no intervals" in str(result)
+    assert "so they have no intervals" in str(result)
 
 
 def test_the_lasso_takes_the_penalty_that_is_given_and_columns_of_numbers():

@@ -258,7 +258,7 @@ def test_bitnet_has_a_norm_after_its_gated_squared_relu(method):
     assert torch.allclose(logits(model), before, atol=1e-5)
     sa.sparsify(model, "approximate", [IDS] * 4, density=0.5)
     for choice in sa.plan_of(model).choices:
-        assert choice.reason.startswith("asked for: keeps the 10 largest activations of each input")
+        assert choice.reason.startswith("requested: keeps the 10 largest activations of each input")
 
 
 def gemma3n():

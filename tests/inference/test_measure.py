@@ -187,7 +187,7 @@ def test_nan_is_told_with_the_block_and_hooks_are_gone():
 
 def test_batches_without_rows_and_no_batches_are_refused():
     model, block = plain()
-    with pytest.raises(ValueError, match="at least one row; '' saw none"):
+    with pytest.raises(ValueError, match="at least one row; '' got none"):
         sa.measure(model, torch.zeros(0, 3), [block])
     with pytest.raises(ValueError, match="holds no batch"):
         sa.measure(model, [], [block])

@@ -195,7 +195,7 @@ def test_a_sparse_model_is_said_to_be_sparse_already():
     *_, down = measure(model, x).layers
     assert re.search(r"is sparse already: call sparsact\.densify\(model\) first", down.reason)
     sparsify(model, "exact", x, weights="int8", keep_weights=False)
-    with pytest.raises(ValueError, match="float weights, which were dropped: sparsify with keep_weights=True"):
+    with pytest.raises(ValueError, match="float weights, now dropped: sparsify with keep_weights=True"):
         speed(model, [x])
 
 

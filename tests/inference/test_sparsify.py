@@ -249,7 +249,7 @@ def test_approximations_come_with_their_quality():
     (choice,) = plan_of(model).choices
     assert choice.quality.rows == 300
     assert 0.02 < choice.quality.output_error.value < 0.1
-    assert choice.reason.startswith("asked for: keeps ")
+    assert choice.reason.startswith("requested: keeps ")
     assert f"on 300 inputs held out: {choice.quality}" in str(plan_of(model))
     (block,) = json.loads(plan_of(model).to_json())["blocks"]
     assert block["quality"]["output_error"] == asdict(choice.quality.output_error)

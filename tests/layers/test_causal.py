@@ -29,7 +29,7 @@ def test_experts_that_choose_are_warned_of_once_where_texts_train():
     moe(inputs(6))  # no sequence
     moe.eval()(inputs(2, 3))
     moe.train()
-    with pytest.warns(UserWarning, match="which a causal language model must not.*causal=False") as caught:
+    with pytest.warns(UserWarning, match="which a causal model must not.*causal=False") as caught:
         moe(inputs(2, 3))
     assert caught[0].filename == __file__
     moe(inputs(2, 3))

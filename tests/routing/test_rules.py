@@ -199,7 +199,7 @@ def test_interpolation_tells_the_smallest_numbers_from_zero():
 
 
 def test_points_of_an_interpolation_are_distinct():
-    with pytest.raises(ValueError, match="alike"):
+    with pytest.raises(ValueError, match="two points are equal"):
         routing.Interpolation.state_of([[1.0, 2.0], [1.0, 2.0]])
 
 

@@ -112,7 +112,7 @@ def _reason(module: nn.Module) -> str:
         return f"{name} are modules, one for each expert"
     holds_experts = any(type(each).__name__.endswith("Experts") for each in module.children())
     if name.endswith("Experts") or (name.endswith("MoE") and not holds_experts):
-        return f"{name} does not use transformers' use_experts_implementation"
+        return f"{name} has a function of its own, not that of transformers' use_experts_implementation"
     return ""
 
 

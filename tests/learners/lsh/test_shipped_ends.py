@@ -63,7 +63,7 @@ def one_by_one(function, table):
         try:
             found[place] = function(row)
         except ValueError as error:
-            if "empty buckets" not in str(error) and "beyond any float" not in str(error):
+            if "every bucket is empty" not in str(error) and "beyond any float" not in str(error):
                 raise
     return found
 
