@@ -286,7 +286,7 @@ def test_a_table_on_stdin(capsys, folder, tmp_path, monkeypatch):
         (b"a,y\n0,1\n", ["fit", "-", "-t", "z"], "no target 'z'"),
         (b"", ["predict", model, "-"], "stdin.csv"),
         (rows, ["fit", "-", folder / "t.csv", "-t", "y"], "name no other file"),
-        (rows, ["fit", "-", "-t", "y", "--resume", tmp_path / "r"], "stdin is gone"),
+        (rows, ["fit", "-", "-t", "y", "--resume", tmp_path / "r"], "stdin can be read once"),
     ):
         piped(monkeypatch, data)
         status, out, err = run(capsys, *words)

@@ -191,7 +191,7 @@ def test_batches_without_rows_and_no_batches_are_refused():
         sa.measure(model, torch.zeros(0, 3), [block])
     with pytest.raises(ValueError, match="holds no batch"):
         sa.measure(model, [], [block])
-    with pytest.raises(ValueError, match="no block to measure"):
+    with pytest.raises(ValueError, match="`blocks` is empty"):
         sa.measure(model, inputs(5, 3), [])
     with pytest.raises(TypeError, match="must be a tensor"):
         sa.measure(model, 3, [block])
