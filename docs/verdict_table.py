@@ -77,14 +77,20 @@ def counts(found: Iterable[Findings]) -> list[str]:
 
 
 def _section(found: Findings) -> list[str]:
-    """One experiment: its title, and its claims as lines that open."""
-    one = found.experiment
-    lines = [f".. rubric:: {plain(one.title)}", "", f"{plain(one.place)}; ``{one.name}``", ""]
+    """One experiment as a line that opens: its title and counts, and below them its claims, which open too."""
+    one, counted = found.experiment, Counter(verdict.outcome for _, verdict in found.verdicts)
+    badges = (f":{BADGES[outcome]}:`{outcome}: {counted[outcome]}`" for outcome in BADGES if counted[outcome])
+    lines = [f"{plain(one.place)}; ``{one.name}``", ""]
     for claim, verdict in found.verdicts:
-        lines += [f".. dropdown:: :{BADGES[verdict.outcome]}:`{verdict.outcome}` {plain(claim.statement)}"]
         standing = correction().standing(found, claim)
-        lines += ["   :class-container: claim", "", *(f"   {line}" for line in _details(claim, verdict, standing)), ""]
-    return lines
+        title = f":{BADGES[verdict.outcome]}:`{verdict.outcome}` {plain(claim.statement)}"
+        lines += _dropdown(title, _details(claim, verdict, standing))
+    return _dropdown(f"{plain(one.title)} {' '.join(badges)}", lines)
+
+
+def _dropdown(title: str, lines: list[str]) -> list[str]:
+    """A line that opens."""
+    return [f".. dropdown:: {title}", "   :class-container: claim", "", *(f"   {line}" for line in lines), ""]
 
 
 def _details(claim: Claim, verdict: Verdict, standing: Standing) -> list[str]:

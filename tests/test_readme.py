@@ -1,9 +1,15 @@
-"""The examples of the README run, and print what it says."""
+"""The examples of the README run, and print what it says; blocks there and in the quickstart stand alone."""
 
 from __future__ import annotations
 
+import ast
+import builtins
+import doctest
+import os
 import re
 import shlex
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -11,12 +17,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from grids import few_of
 from pyarrow.csv import write_csv
 
 import sparsact
 from sparsact.cli import main
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -48,28 +56,23 @@ def protein(tmp_path, monkeypatch):
     return table
 
 
-def run_python(adapted, **given):
-    """Each block of Python, one after another: whether it was changed, what it prints, and what it is to print."""
-    names: dict[str, object] = {**given}
-    for code, output in fenced("python"):
-        with redirect_stdout(StringIO()) as printed:
-            exec(compile(adapted(code), "README.md", "exec"), names)
-        yield adapted(code) != code, printed.getvalue(), output or ""
+FIRST, *SHORT = fenced("python")
+
+
+def printed_by(code, **names):
+    with redirect_stdout(StringIO()) as printed:
+        exec(compile(code, "README.md", "exec"), names)
+    return printed.getvalue()
 
 
 @pytest.mark.grid
 @pytest.mark.usefixtures("unrendered", "few_rivals")
-def test_the_examples_run(protein, monkeypatch, capsys):
-    """A tenth of the rows, few rivals: what depends on neither is printed as it stands, of the rest as many lines."""
-    changes = {"sa.datasets.load_poelwijk()": "protein", "5000": "500", "4000": "400", "4900": "490"}
-    pattern = re.compile("|".join(map(re.escape, changes)))
-    seen = []
-    for changed, printed, output in run_python(
-        lambda code: pattern.sub(lambda found: changes[found[0]], code), protein=protein
-    ):
-        assert (printed.count("\n"), changed or printed) == (output.count("\n"), changed or output)
-        seen.append(changed)
-    assert seen == [True]
+def test_the_first_example_runs(protein):
+    """On a part of the rows and with few rivals, so that it prints as many lines."""
+    code, output = FIRST
+    adapted = code.replace("sa.datasets.load_poelwijk()", "protein")
+    assert adapted != code
+    assert printed_by(adapted, protein=protein).count("\n") == output.count("\n") > 0
     assert [words[0] for words in commands()] == ["fit", "predict"]
     for words in commands():
         assert main(words) == 0
@@ -77,8 +80,51 @@ def test_the_examples_run(protein, monkeypatch, capsys):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unrendered", "protein")
-def test_the_examples_print_what_it_says():
-    for _, printed, output in run_python(str):
-        assert printed == output
+def test_the_first_example_prints_what_it_says():
+    code, output = FIRST
+    assert printed_by(code) == output
     for words in commands():
         assert main(words) == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "output"), few_of(SHORT, SHORT[2:]), ids=["regression", "trained", "layers", "theory"]
+)
+def test_a_short_example_prints_what_it_says(code, output, tmp_path):
+    """In a fresh process and an empty folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == (output, "")
+
+
+def blocks(page):
+    """The code of each block of a page: examples on lines that follow each other."""
+    parts = re.split(r"\n\s*\n", page)
+    codes = ["".join(example.source for example in doctest.DocTestParser().get_examples(part)) for part in parts]
+    return [code for code in codes if code]
+
+
+def borrowed(code):
+    """The names that a block uses and neither imports nor binds."""
+    nodes = list(ast.walk(ast.parse(code)))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    bound |= {alias.asname or alias.name.split(".")[0] for node in nodes for alias in getattr(node, "names", [])}
+    return {node.id for node in names} - bound - vars(builtins).keys()
+
+
+def test_each_block_of_the_quickstart_stands_alone():
+    found = blocks((ROOT / "docs" / "quickstart.rst").read_text(encoding="utf-8"))
+    assert len(found) == 6
+    assert [borrowed(code) for code in found] == [set()] * len(found)
+
+
+def test_a_block_that_needs_another_is_seen():
+    page = ">>> import numpy as np\n>>> a = np.ones(3)\n\nText.\n\n>>> [b for b in a]\n[1]\n>>> print(np.e, c)\n"
+    assert [borrowed(code) for code in blocks(page)] == [set(), {"a", "np", "c"}]
