@@ -122,7 +122,7 @@ def expected_active_bound(
     rows = checked_columns(X, network.n)
     m = len(rows)
     if not m:
-        raise ValueError("`X` has no rows; a bound needs some: pass the rows that were fitted, or others.")
+        raise ValueError("`X` has no rows; a bound needs rows: pass the rows that were fitted, or new rows.")
     margins = _MARGINS if R is not None else _MARGINS[:0]
     if R is not None:
         check_norms(rows, R)

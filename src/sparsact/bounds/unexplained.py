@@ -136,9 +136,9 @@ def unexplained_variance(
     rows = np.asarray(X)
     signs = checked_signs(rows, rows.shape[1] if rows.ndim == 2 else 0)
     if targets.shape != (len(signs),):
-        raise ValueError(f"`y` must hold one target a row, shape ({len(signs)},); got shape {targets.shape}.")
+        raise ValueError(f"`y` must hold one target per row, shape ({len(signs)},); got shape {targets.shape}.")
     if len(signs) < 4:
-        raise ValueError(f"pairs of rows tell something from 4 rows on; got {len(signs)}.")
+        raise ValueError(f"the estimate from pairs of rows needs at least 4 rows; got {len(signs)}.")
     checked_generator(rng)
     n = signs.shape[1]
     paired = len(signs) <= checked_size(max_rows, "`max_rows`", 4) or n > MOST_TABLE_N

@@ -63,7 +63,7 @@ _DAMAGES: Final = (
 
 
 def load_sae(path: str | Path, sample: Tensor | None = None) -> Autoencoder:
-    """Read a sparse autoencoder or a transcoder that another library has trained.
+    """Load a sparse autoencoder or a transcoder that another library trained.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def load_sae(path: str | Path, sample: Tensor | None = None) -> Autoencoder:
                 return read(folder, sample)
     wanted = ", or ".join(" and ".join(names) for names in _FORMATS)
     raise FileNotFoundError(
-        f"`path` must be a folder with {wanted}; {folder} is none: download all files of one release."
+        f"`path` must be a folder with {wanted}; {folder} is not: download all files of one release."
     )
 
 

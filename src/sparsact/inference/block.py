@@ -47,7 +47,7 @@ class Activation:
     dtype: torch.dtype | None = None
 
     def units_on(self, values: Tensor) -> Tensor:
-        """A uint8 mask of units that may not be 0; a NaN counts as on, so that it propagates."""
+        """A uint8 mask of units that can be nonzero; a NaN counts as active, so that it propagates."""
         if self.of_one_row and values.numel() > values.shape[-1]:
             return torch.ones_like(values, dtype=torch.uint8)
         if self.dtype not in (None, values.dtype):
@@ -62,7 +62,7 @@ class Activation:
 
     @property
     def exact(self) -> bool:
-        """Whether units are exactly zero when they are off."""
+        """Whether inactive units are exactly zero."""
         return self.zero_below is not None or self.zeros_elsewhere
 
 
@@ -134,7 +134,7 @@ class Block:
 
     @property
     def exact(self) -> bool:
-        """Whether units are exactly zero when they are off, so that leaving them out changes nothing."""
+        """Whether inactive units are exactly zero, so that leaving them out changes nothing."""
         return self.up is None or self.activation.exact
 
     def linears(self, model: nn.Module) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sparsact.inference.plan import finite
 
 @dataclass(frozen=True)
 class LayerMeasurement:
-    """Exact zeros in what one layer of a model reads.
+    """Exact zeros in the inputs of one layer of a model.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ SMALL: Final = LEVELS[21]  # 1 % of a row's root mean square
 
 @dataclass(frozen=True, eq=False)
 class BlockMeasurement:
-    r"""Activations of one block: how many units are on, which, and how small the others are.
+    r"""Activations of one block: number of active units, which they are, and how small the other values are.
 
     Attributes
     ----------
@@ -106,17 +106,17 @@ class BlockMeasurement:
 
     @property
     def n_dead(self) -> int:
-        """Number of units that no row switches on."""
+        """Number of units that are active in no row."""
         return int((self.active_rows == 0).sum())
 
     @property
     def n_always(self) -> int:
-        """Number of units that every row switches on."""
+        """Number of units that are active in every row."""
         return int((self.active_rows == self.n_rows).sum())
 
     @property
     def n_zero_rows(self) -> int:
-        """Number of rows that switch no unit on."""
+        """Number of rows without an active unit."""
         return int(self.rows_by_active[0])
 
     @property
@@ -213,7 +213,7 @@ def _cells(block: BlockMeasurement) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Activation sparsity of a model, and what it could save.
+    """Activation sparsity of a model, and the largest speed-up that it allows.
 
     Attributes
     ----------

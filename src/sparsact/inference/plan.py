@@ -58,7 +58,7 @@ class BlockPlan:
 
     @property
     def speed_up(self) -> float:
-        """Time of the dense block over that of the method chosen; NaN if they were not timed."""
+        """Time of the dense block over the time of the chosen method; NaN if they were not timed."""
         seconds = self.seconds or {}
         if "dense" not in seconds or self.method not in seconds:
             return nan
@@ -104,7 +104,7 @@ class WholeModel:
 
 @dataclass(frozen=True)
 class LayerQuantization:
-    r"""What quantisation does to one linear layer.
+    r"""Effect of quantisation on one linear layer.
 
     Attributes
     ----------
@@ -212,12 +212,12 @@ class Plan:
 
     @property
     def is_quantized(self) -> bool:
-        """Whether integers stand for the weights."""
+        """Whether the weights are integers."""
         return self.weights != "keep"
 
     @property
     def forecast(self) -> float:
-        """How many times as fast as dense the whole model should run on inputs like those shown.
+        """Expected speed-up of the whole model over the dense one, on inputs like the ones given.
 
         As it was measured; 1 where all blocks are dense, NaN where the whole model was not timed.
         """

@@ -103,7 +103,7 @@ def _arrays(layer: SparseLinear) -> Arrays:
 
 
 def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
-    """Make a model sparse by a plan that was saved: nothing is measured, and no screen is computed.
+    """Make a model sparse with a saved plan, without measuring anything or computing screens.
 
     Parameters
     ----------

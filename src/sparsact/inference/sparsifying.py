@@ -61,7 +61,7 @@ def sparsify(
     head: str | None = None,
     k: int | None = None,
 ) -> Model:
-    r"""Let the layers of a model read only the weights of units that are on.
+    r"""Let the layers of a model read only the weights of active units.
 
     A block :math:`V f(W x + b) + c` reads all of W and V, though f(z) = 0 for most units. A layer alone,
     :math:`V h + c`, may read an input h that is 0 at most places, wherever its zeros come from. The methods leave out
@@ -256,7 +256,7 @@ PLAN: Final = "_sparsact_plan"
 
 
 def densify(model: Model) -> Model:
-    """Undo :func:`sparsify`: layers are ``nn.Linear`` again, with the parameters that they have now.
+    """Undo :func:`sparsify`: layers become ``nn.Linear`` again, with their present parameters.
 
     Parameters
     ----------

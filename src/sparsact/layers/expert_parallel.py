@@ -20,7 +20,7 @@ SHARDED: Final = ("up_weight", "up_bias", "down_weight", "down_bias")
 
 
 def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
-    """Keep on each process its share of the experts of every :class:`MixtureOfExperts`, in place.
+    """Divide the experts of every :class:`MixtureOfExperts` among processes, in place.
 
     The parameters of the experts become tensors of :mod:`torch.distributed.tensor` that are split by expert; routers,
     shared experts and the rest of the model stay whole on every process. A forward pass sends each token to the

@@ -25,7 +25,7 @@ NO_TOKEN: Final = -1  # before the beginning of a text or document, and in place
 
 
 class HashMemory(Memory):
-    r"""Sums of table rows that hashes of the last token ids name, gated by the state of the token: Engram [1]_.
+    r"""Sums of table rows chosen by hashes of the last token ids, gated by the state of the token: Engram [1]_.
 
     .. math:: g(x) = \alpha\, e, \qquad e = \sum_{j \in S(x)} v_j, \qquad
               \alpha = \sigma\Big(\frac{1}{\sqrt d} \langle c \odot \overline h, \overline{W e} \rangle\Big),

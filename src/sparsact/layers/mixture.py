@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MixtureOfExperts(RoutedLayer):
-    r"""Experts, each a small feed-forward layer; a token runs only through the experts that a router chooses.
+    r"""Experts, each a small feed-forward layer; each token runs only through the experts that a router chooses.
 
     .. math:: g(x) = \sum_{e \in S(x)} p_e(x)\, \phi(x B_e)\, A_e \quad\text{with}\quad
               \phi(u, v) = \mathrm{silu}(u) \odot v \text{ for SwiGLU}.
@@ -137,7 +137,7 @@ class MixtureOfExperts(RoutedLayer):
         made: dict[str, Any] = {"dtype": dtype, "device": device}
         chosen = expert_router(router, n_experts, n_active, router_options)
         if jitter and not chosen.trainable:
-            raise ValueError(f"`jitter` is for learned gates; {chosen!r} would hash other numbers.")
+            raise ValueError(f"`jitter` is for learned gates, and {chosen!r} would hash other numbers; leave it out.")
         self.causal = checked_option(causal, "`causal`", (None, False, True))
         if causal and chosen.reads_others:
             raise ValueError(
@@ -176,7 +176,7 @@ class MixtureOfExperts(RoutedLayer):
 
     @property
     def n_experts(self) -> int:
-        """Number of experts, shared ones not included."""
+        """Number of experts without shared ones."""
         return self.up_weight.shape[0]
 
     def route(self, x: Tensor, *, route_by: Tensor | None = None, mask: Tensor | None = None) -> Selection:
@@ -291,7 +291,7 @@ class MixtureOfExperts(RoutedLayer):
 
 @torch.no_grad()
 def update_biases(model: nn.Module, *, group: ProcessGroup | None = None) -> None:
-    """Move the biases of all routers that are balanced by biases, once after each step of training.
+    """Update the biases of all routers that balance by biases; call it once after each training step.
 
     Parameters
     ----------

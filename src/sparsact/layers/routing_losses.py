@@ -24,7 +24,7 @@ WEIGHT: Final = 0.01
 
 @dataclass(frozen=True, eq=False)
 class RoutingLosses:
-    """What the routed layers of a model chose, and the losses that balance them: see :func:`routing_losses`.
+    """Choices of the routed layers of a model, and the losses that balance them; see :func:`routing_losses`.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ takes_any_batch: Callable[[], bool] = getattr(torch.compiler, "is_exporting", to
 
 
 class SparselyActivatedLayer(RoutedLayer):
-    r"""A layer of ``n_units`` units; each input switches on the ones that a router chooses.
+    r"""A layer of ``n_units`` units of which a router chooses some for each input.
 
     .. math:: g(x) = \sum_{j \in S(x)} m_j(x)\, \phi(\langle b_j, x \rangle + c_j)\, a_j + d,
 
@@ -112,7 +112,7 @@ class SparselyActivatedLayer(RoutedLayer):
         self.down_bias = nn.Parameter(torch.empty(out_features, **made)) if bias else None
         units = router.width(routed)
         if n_units % units:
-            raise ValueError(f"{router!r} chooses among {units} units, which do not divide `n_units` = {n_units}.")
+            raise ValueError(f"`n_units` = {n_units} is no multiple of the {units} units of {router!r}; change it.")
         self._block = n_units // units  # neighbours that one unit of the router stands for
         self._fill(generator)
 
@@ -122,7 +122,7 @@ class SparselyActivatedLayer(RoutedLayer):
 
     @property
     def max_active(self) -> int:
-        """Maximum number of units that an input switches on."""
+        """Maximum number of active units per input."""
         return self.routing.router.max_active(self.routing.in_features) * self._block
 
     def route(self, x: Tensor) -> Selection:

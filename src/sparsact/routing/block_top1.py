@@ -16,7 +16,7 @@ from sparsact.validation.parameters import check_random_state, check_sizes
 
 @dataclass(frozen=True)
 class BlockTop1(Router):
-    r"""In each of s blocks of t' units, the one that a controller scores highest (Section 3.1 of the paper).
+    r"""In each of s blocks of t' units, chooses the one with the highest controller score (Section 3.1 of the paper).
 
     The scores of [1]_ are :math:`U (D x)`, of rank r. In training a unit's weight is 1 with the gradient of its
     probability within the block (a straight-through estimator); a layer may add Gumbel noise to the scores as the state
@@ -63,7 +63,7 @@ class BlockTop1(Router):
         return self.n_blocks * self.block_size
 
     def max_active(self, in_features: int) -> int:
-        """One a block."""
+        """One per block."""
         return self.n_blocks
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:

@@ -81,7 +81,7 @@ class ExpertGate(Router):
 
 @dataclass(frozen=True)
 class InputChoice(ExpertGate):
-    """Base of gates by which each input chooses its k experts of the highest scores, balanced by auxiliary losses."""
+    """Base of gates where each input chooses the k experts with the highest scores; auxiliary losses balance them."""
 
     _: KW_ONLY
     eval_capacity_factor: float | None = None
@@ -197,7 +197,7 @@ def softmax(logits: Array) -> Any:
 
 @dataclass(frozen=True)
 class SoftmaxTopK(InputChoice):
-    r"""The k most probable of E experts: the gate of Mixtral, OLMoE and Qwen3.
+    r"""Chooses the k most probable of E experts: the gate of Mixtral, OLMoE and Qwen3.
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, the k largest :math:`p_i(x)` are chosen. Their weights are
     :math:`p_i / \sum_{j\ \mathrm{chosen}} p_j`, a softmax over the chosen [1]_, or :math:`p_i` itself [2]_. The

@@ -17,7 +17,7 @@ from sparsact.validation.parameters import check_random_state, check_sizes, chec
 
 @dataclass(frozen=True)
 class HashTable(Router):
-    """The experts that a table lists for a token id, with weight 1: the hash layers of Roller et al. [1]_.
+    """Chooses the experts that a table lists for a token id, with weight 1: the hash layers of Roller et al. [1]_.
 
     The id is the first column of an input, modulo ``n_tokens``. A fresh table gives every expert the same number of
     ids, at random; :func:`balanced_table` takes their frequencies into account, :func:`clustered_table` their
@@ -148,6 +148,6 @@ def clustered_table(
     rows = checked_reals(embeddings, "`embeddings`")
     check_choice(checked_size(n_active, "`n_active`"), checked_size(n_experts, "`n_experts`"))
     if rows.ndim != 2 or len(rows) < n_experts:
-        raise ValueError(f"`embeddings` must be {n_experts} rows or more, as there are experts; got {rows.shape}.")
+        raise ValueError(f"`embeddings` needs a row for each of {n_experts} experts, or more; got {rows.shape}.")
     distances = KMeans(n_experts, n_init=4, random_state=random_state).fit(rows).transform(rows)
     return np.sort(np.argsort(distances, axis=1, kind="stable")[:, :n_active], axis=1)

@@ -93,14 +93,14 @@ class HyperplaneLSH(Router):
         check_sizes(self, "n_hashes", "n_tables")
         check_random_state(self)
         if self.n_hashes > MAX_HYPERPLANES:
-            raise ValueError(f"`n_hashes` is at most {MAX_HYPERPLANES}, as a table has 2**n_hashes units.")
+            raise ValueError(f"`n_hashes` must be at most {MAX_HYPERPLANES}, because a table has 2**n_hashes units.")
 
     def width(self, in_features: int) -> int:
         """Units of all tables."""
         return int(self.n_tables * 2**self.n_hashes)
 
     def max_active(self, in_features: int) -> int:
-        """One a table."""
+        """One per table."""
         return self.n_tables
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
@@ -203,7 +203,7 @@ class EuclideanLSH(Router):
         return self.n_tables * self.n_buckets
 
     def max_active(self, in_features: int) -> int:
-        """One a table."""
+        """One per table."""
         return self.n_tables
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:

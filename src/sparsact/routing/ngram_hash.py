@@ -20,7 +20,7 @@ from sparsact.validation.parameters import check_random_state, check_sizes, chec
 
 @dataclass(frozen=True, eq=False)
 class Collisions:
-    """How often different n-grams share slots.
+    """Number of different n-grams that share slots.
 
     Attributes
     ----------

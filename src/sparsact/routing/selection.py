@@ -14,7 +14,7 @@ EMPTY: Final = -1
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Units that each of m inputs switches on, at most k of ``n_units`` for each.
+    """Units chosen for each of m inputs, at most k of ``n_units`` for each.
 
     All arrays are NumPy or torch, as the router's input is, on the same device.
 

@@ -10,7 +10,7 @@ from sparsact.routing.expert_gates import InputChoice
 
 @dataclass(frozen=True)
 class Switch(InputChoice):
-    r"""The most probable of E experts, weighted by its probability.
+    r"""Chooses the most probable of E experts, weighted by its probability.
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, the input goes to :math:`\arg\max_i p_i(x)`. In training an expert takes
     at most :math:`\lceil c\, m / E \rceil` of a batch of m inputs, in order of arrival; later ones are dropped: they

@@ -29,7 +29,7 @@ def largest(values: Array, k: int) -> Any:
 
 @dataclass(frozen=True)
 class TopK(Router):
-    """The k units with the largest pre-activations, or the largest in absolute value; of equal ones the first.
+    """Chooses the k units with the largest pre-activations, or absolute values; the first of equal ones.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ REFINED_ROWS: Final = 2_000  # from which kernel and noise are learned at last w
 
 @dataclass(eq=False, repr=False)
 class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
-    r"""Gaussian process regression on the cube, exact, with the posterior of every Walsh coefficient.
+    r"""Exact Gaussian process regression on the cube, with the posterior of every Walsh coefficient.
 
     .. math:: y = \mu + \sum_S w_S\, \chi_S(x) + \varepsilon, \qquad w_S \sim N(0, p_S), \qquad
               \varepsilon \sim N(0, \sigma^2),
@@ -221,7 +221,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         if isinstance(self.kernel, str):
             return prior_of(self.kernel, n)
         if self.kernel.n != n:
-            raise ValueError(f"the kernel has {self.kernel.n} coordinates and `X` {n} columns; they must be as many.")
+            raise ValueError(f"the kernel has {self.kernel.n} coordinates and `X` {n} columns; make them equal.")
         return prior_around(self.kernel.times(1 / unit))
 
     def _before(self, prior: Hyperprior) -> HyperparameterPosterior | None:

@@ -243,7 +243,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         targets = []
         for t, rows in enumerate(map(np.flatnonzero, ~missing.T)):
             if not len(rows):
-                raise ValueError(f"no row measures column {t} of `y`; leave it and its link out.")
+                raise ValueError(f"no row measures column {t} of `y`; leave out the column and its link.")
             own, its = answers[rows, t], weights[rows]
             targets.append((rows, Targets.of(own, its, checked_bounds(self.censoring, own, its))))
         return bits_of(points), targets

@@ -151,7 +151,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         codes, of_row, total = merged_rows(self._alphabet.codes(rows), scaled, weights)
         mean = np.bincount(of_row, weights * scaled) / total
         if len(codes) < 2:
-            raise ValueError("all rows have the same letters, and learning needs two different rows; add others.")
+            raise ValueError("all rows have the same letters, but a fit needs two different rows; pass more.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
         order = rng.permutation(len(codes))
         with blas_threads(0):

@@ -176,7 +176,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
 
     @property
     def degree_reason_(self) -> str:
-        """One sentence: by what the degree was chosen."""
+        """Reason for the choice of the degree, one sentence."""
         check_is_fitted(self)
         return self._automatic.reason if self._chooses_degree() else "the degree was given."
 

@@ -150,7 +150,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, adapt: bool = False
     ) -> Self:
-        """Learn more rows, by the hash functions there are.
+        """Learn more rows with the present hash functions.
 
         Where there are none, they are chosen from these rows, and once more each time that the rows have doubled, until
         there are 2,048 of them: a stream may begin with a single row.
@@ -220,7 +220,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     @property
     def n_adaptations_(self) -> int:
-        """How often ``partial_fit(adapt=True)`` has chosen the hash functions again."""
+        """Number of times that ``partial_fit(adapt=True)`` chose new hash functions."""
         return self._stream.n_adopted if self._stream is not None else 0
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -232,7 +232,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         return values[:, 0] if self._single else values
 
     def predict_interval(self, X: ArrayLike, confidence: float = 0.9) -> NDArray[np.float64]:
-        """Prediction intervals (m, 2), or (m, targets, 2): where a new target lies with this probability.
+        """Prediction intervals (m, 2), or (m, targets, 2), that contain a new target with this probability.
 
         About :meth:`predict`, with the variances that targets have about the polynomials of their buckets, so that
         noise may differ from place to place; where every bucket is empty, about the mean of the first coarse cell that
@@ -253,7 +253,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     @locked
     def drift(self, X: ArrayLike, y: ArrayLike | None = None) -> Drift:
-        """Whether rows come from where the rows of the model came from; with targets, also whether it is still right.
+        """Test whether rows differ from the rows of the model and, with targets, whether predictions are biased.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             targets = checked_reals(y, "`y`")
             targets = targets[:, None] if targets.ndim == 1 else targets
             if targets.shape != predicted.shape:
-                raise ValueError(f"`y` has shape {targets.shape}; drift needs {predicted.shape}, a target a row.")
+                raise ValueError(f"`y` has shape {targets.shape}; drift needs {predicted.shape}, one target per row.")
             if not np.isfinite(predicted).all():
                 row = int(np.argmin(np.isfinite(predicted).all(axis=1)))
                 raise ValueError(
@@ -302,11 +302,11 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             raise ValueError(f"`y` holds numbers beyond {MAX_SIZE:g}, whose sums may overflow; scale it down.")
         largest = np.abs(Y).max(axis=0)
         if reset and ((largest > 0) & (largest < MIN_SIZE)).any():
-            raise ValueError(f"`y` holds nothing beyond {MIN_SIZE:g} but zeros, too little to divide by; scale it up.")
+            raise ValueError(f"`y` holds no number above {MIN_SIZE:g} in size, too small to divide by; scale it up.")
         if reset:
             self._single = targets.ndim == 1
         if not reset and Y.shape[1] != self.table_.layout.n_targets:
-            raise ValueError(f"`y` has {Y.shape[1]} targets; the model was begun with {self.table_.layout.n_targets}.")
+            raise ValueError(f"`y` has {Y.shape[1]} targets; the model has {self.table_.layout.n_targets}.")
         return Batch(rows, Y, weights)
 
     def _set_targets(self, state: State, arrays: Arrays) -> None:

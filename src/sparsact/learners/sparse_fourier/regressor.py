@@ -248,7 +248,7 @@ class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstim
 
     @property
     def frequencies_(self) -> Array:
-        """How often each column is bit 1 (sign -1), (n_features,)."""
+        """Share of rows in which each column is bit 1 (sign -1), (n_features,)."""
         check_is_fitted(self)
         return self.polynomial_.frequencies_
 

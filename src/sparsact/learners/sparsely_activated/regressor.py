@@ -175,7 +175,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
 
     @property
     def certificate_(self) -> Certificate:
-        """The most units that any row fitted switches on, by exact count; never more than ``max_active``.
+        """Largest number of active units over the fitted rows, counted exactly; at most ``max_active``.
 
         Rows of weight zero are not among them. For other inputs see :attr:`cube_certificate_`.
         """
@@ -196,7 +196,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
 
     @property
     def cube_certificate_(self) -> Certificate:
-        """The most units that any point of the cube switches on, as ``network_.certify()`` finds it.
+        """Largest number of active units over all points of the cube, from ``network_.certify()``.
 
         Trees are k-sparse on the whole cube; what descent gives is so on the rows fitted (see ``origin_``). For many
         coordinates the proof may take its time: then call ``network_.certify`` with a limit of your own.
