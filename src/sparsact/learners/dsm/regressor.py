@@ -48,9 +48,9 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     Parameters
     ----------
     n_units : int, default=1024
-        Units, t.
+        Number of units t.
     n_active : int, default=256
-        Units that an input switches on, s.
+        Number s of active units per input.
     router : str or Router, default="top_k"
         What chooses them. ``"top_k"``: the largest pre-activations, of equal ones the first. ``"random_hash"``: a hash
         of the input's bits. ``"nearest"``: the nearest of random centres. ``"block_top1"``: one of each of ``n_active``

@@ -44,15 +44,15 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     Parameters
     ----------
     alphabet : {"auto", "amino acids", "plain"}, default="auto"
-        What is known of the letters. Kernels between amino acids begin with seven published properties; of plain
-        letters, all pairs are equally far apart at first. ``"auto"``: amino acids where all letters are theirs, a stop
-        ``*`` or a gap ``-``, and eight or more; else plain.
+        Kind of letters. Kernels between amino acids start from seven published properties; kernels between plain
+        letters start with all pairs equally far apart. ``"auto"``: amino acids if there are at least eight letters and
+        each is an amino acid, a stop ``*`` or a gap ``-``; else plain.
     quantities : sequence of int, default=()
         Sites whose letters are numbers in an order, such as sizes. Kernels of these go by the numbers and their ranks,
         and ``predict`` reads any number as the nearest one known. The members are then a process that expects little
         noise, networks, and boosted trees of two sizes, weighted by Huber's loss.
     random_state : int, RandomState or None, default=None
-        Of folds, rows that kernels are learned from, networks, and trees.
+        Seed of folds, of the rows that kernels are learned from, of networks and of trees.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     alphabet_ : str
         ``"amino acids"`` or ``"plain"``.
     weights_ : dict of float
-        Weights of the members, none negative.
+        Nonnegative weights of the members.
     out_of_fold_ : ndarray of shape (m,)
-        Predictions of the rows of the fit, each by members, curves and weights that have not seen it: what to score.
+        Predictions of the fitted rows, each by members, curves and weights fitted without that row; score these.
     n_features_in_ : int
         Sites.
 

@@ -34,10 +34,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     Parameters
     ----------
     degrees : sequence of int or "auto", default="auto"
-        Degrees to try; ``"auto"``: those from 0 on within reach of time, memory and rows.
+        Degrees to try; ``"auto"``: all degrees from 0 that time, memory and the number of rows allow.
     alphas : sequence of float or "auto", default="auto"
-        Penalties to try; ``"auto"``: of ridge 0 and the powers of ten from 0.1 to 10,000, of the lasso 16 from .0001 to
-        .5 standard deviations of the targets.
+        Penalties to try; ``"auto"``: for ridge, 0 and the powers of ten from 0.1 to 10,000; for the lasso, 16 penalties
+        from .0001 to .5 standard deviations of the targets.
     cv : int or iterable of (train, test) pairs or splitter, default=5
         Number of folds: of every ``cv`` consecutive rows one goes to each fold, in an order drawn from
         ``random_state``, so that a stream can be validated in one pass. Other splits must put each row into exactly
