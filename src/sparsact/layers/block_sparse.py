@@ -29,9 +29,9 @@ class BlockSparseFeedForward(nn.Module):
     d_model, d_ff, n_blocks : int
         Size of inputs and outputs, number of units, and number of blocks, which divides that of units.
     rank : int, default=None
-        Of the controller; None for ``d_model`` over the size of a block, as in Section 3.1 of [1]_.
+        Rank of the controller; None for ``d_model`` over the size of a block, as in Section 3.1 of [1]_.
     temperature : float, default=0.1
-        Of the softmax in training.
+        Temperature of the softmax in training.
     method : {"auto", "sparse", "dense"}
         Out of training, as in :class:`SparselyActivatedLayer`.
     bias : bool

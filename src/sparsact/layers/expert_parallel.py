@@ -29,7 +29,7 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
     Parameters
     ----------
     model : torch.nn.Module
-        The same parameters on every process: from one seed, or loaded.
+        Model with the same parameters on every process, from one seed or loaded.
     mesh : DeviceMesh
         Of one dimension, from ``torch.distributed.device_mesh.init_device_mesh("cpu", (n_processes,))``.
 
@@ -91,14 +91,14 @@ def clip_gradients(model: nn.Module, max_norm: float) -> Tensor:
     Parameters
     ----------
     model : torch.nn.Module
-        After the backward pass; on every process.
+        The model after the backward pass, on every process.
     max_norm : float
         Positive.
 
     Returns
     -------
     norm : Tensor
-        The norm before.
+        Norm before the scaling.
 
     Examples
     --------

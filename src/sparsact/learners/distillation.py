@@ -103,7 +103,7 @@ def distil(
     confidence : float, default=0.95
         Of the intervals.
     random_state : int, RandomState or None, default=None
-        Of the rows held out, of the folds and of the rows drawn.
+        Seed of the rows held out, of the folds and of the rows drawn.
 
     Returns
     -------

@@ -25,11 +25,11 @@ class BlockTop1(Router):
     Parameters
     ----------
     n_blocks, block_size : int
-        s and t'; there are s t' units.
+        Number s of blocks and number t' of units in each.
     rank : int, optional
-        r; default: the number of blocks, at most that of columns.
+        Rank r of the controller; default: the number of blocks, or of columns if there are fewer.
     random_state : int, default=0
-        Of the controller, where no state is given.
+        Seed of the controller; used if no state is given.
 
     References
     ----------

@@ -25,9 +25,9 @@ class ExpertChoice(ExpertGate):
     n_experts : int
         E.
     capacity_factor : float, default=2.0
-        c, the mean number of experts of an input.
+        Mean number c of experts per input.
     random_state : int, default=0
-        Of the gate, where no state is given.
+        Seed of the gate; used if no state is given.
     group_size : int or None, default=None
         Number of consecutive inputs (a text, an image) that experts choose among; None for the whole batch.
 

@@ -214,14 +214,14 @@ class SoftmaxTopK(InputChoice):
     n_experts, n_active : int
         E, and k, 2 by default.
     normalise : {"chosen", "all"}, default=None
-        Over which experts the weights add up to 1. None is ``"chosen"`` for two experts and more, and ``"all"`` for
-        one: over itself alone it always has the weight 1, and the task gives the gate no gradient.
+        Experts over which the weights sum to 1. None means ``"chosen"`` for two or more experts, and ``"all"`` for
+        one: a single chosen expert would always have weight 1, and the task would give the gate no gradient.
     capacity_factor, eval_capacity_factor : float or None, default=None
-        In training and outside of it, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
-        With a limit, an input may lose its expert to others of its group, later tokens of a text included.
+        In training and in evaluation, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
+        With a limit, an input may lose its expert to others in its group, including later tokens of a text.
     priority : {"weight", "arrival"}
-        Which inputs keep their expert when it is full: the ones of the largest probability, before it is normalised
-        over the chosen [3]_, or the first of the batch.
+        Inputs that keep a full expert: the ones with the largest probability, before normalisation over the chosen
+        experts [3]_, or the first of the batch.
     group_size : int or None, default=None
         Number of consecutive inputs (a text, the inputs of a process) that share a room; None for the whole batch.
     load_balance, z_loss : float, default=1.0 and 0.1
@@ -230,7 +230,7 @@ class SoftmaxTopK(InputChoice):
         Weight of the first term within each sequence, with choices without biases, averaged over sequences by their
         inputs without padding: equations (17) to (20) of [4]_, whose :math:`\alpha` of 0.0001 is 0.01 here.
     random_state : int, default=0
-        Of the gate, where no state is given.
+        Seed of the gate; used if no state is given.
 
     References
     ----------

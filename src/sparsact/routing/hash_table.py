@@ -26,11 +26,11 @@ class HashTable(Router):
     Parameters
     ----------
     n_tokens, n_experts : int
-        Rows of the table, and experts.
+        Number of rows of the table, and of experts.
     n_active : int, default=1
-        Experts of a token.
+        Number of experts per token.
     random_state : int, default=0
-        Of the table, where no state is given.
+        Seed of the table; used if no state is given.
 
     References
     ----------
@@ -88,14 +88,14 @@ def balanced_table(counts: ArrayLike, n_experts: int, *, n_active: int = 1) -> N
     Parameters
     ----------
     counts : array-like of shape (n_tokens,)
-        How often each token occurs.
+        Number of occurrences of each token.
     n_experts, n_active : int
         Experts, and experts per token.
 
     Returns
     -------
     table : ndarray of shape (n_tokens, n_active), int64
-        For :class:`HashTable`. No two experts' loads differ by more than the largest count.
+        Table for :class:`HashTable`. Loads of two experts differ by at most the largest count.
 
     Notes
     -----
@@ -130,12 +130,12 @@ def clustered_table(
     n_experts, n_active : int
         Centres, and centres per token.
     random_state : int, default=0
-        Of k-means.
+        Seed of k-means.
 
     Returns
     -------
     table : ndarray of shape (n_tokens, n_active), int64
-        For :class:`HashTable`. Loads follow the clusters, and may be uneven.
+        Table for :class:`HashTable`. Loads follow the clusters and may be uneven.
 
     Examples
     --------

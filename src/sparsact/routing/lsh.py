@@ -67,11 +67,11 @@ class HyperplaneLSH(Router):
     Parameters
     ----------
     n_hashes : int
-        Hyperplanes per table, m, at most 30.
+        Number m of hyperplanes per table, at most 30.
     n_tables : int, default=1
         Tables, s.
     random_state : int, default=0
-        Of the normals, where no state is given.
+        Seed of the normals; used if no state is given.
 
     Examples
     --------
@@ -169,11 +169,11 @@ class EuclideanLSH(Router):
     n_hashes : int
         Projections per table.
     bucket_width : float
-        w, in units of x.
+        Width w of the intervals, in units of x.
     n_tables, n_buckets : int, default=1 and 1024
-        Tables, and units per table.
+        Number of tables, and of units per table.
     random_state : int, default=0
-        Of the projections, where no state is given.
+        Seed of the projections; used if no state is given.
 
     Examples
     --------

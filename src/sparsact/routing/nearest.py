@@ -28,7 +28,7 @@ class Nearest(Router):
     n_centres : int, default=256
         Standard normal centres to draw, where no state is given.
     random_state : int, default=0
-        Of those.
+        Seed of the points.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Interpolation(Router):
     n_points : int, default=256
         Standard normal points to draw, where no state is given.
     random_state : int, default=0
-        Of those.
+        Seed of the points.
 
     Examples
     --------

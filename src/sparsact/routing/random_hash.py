@@ -31,7 +31,7 @@ class RandomHash(Router):
     n_units : int, optional
         Units to choose from; default: as many as inputs have columns.
     random_state : int, default=0
-        Of the hash.
+        Seed of the hash.
 
     Examples
     --------

@@ -188,7 +188,7 @@ def named(name: str, **hyperparameters: Any) -> Router:
     Parameters
     ----------
     name : str
-        As in ``Router.name``: ``"top_k"``, ``"tree"``.
+        Name of a router, such as ``"top_k"`` or ``"tree"``.
     **hyperparameters
         Of that router.
 

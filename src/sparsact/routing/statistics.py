@@ -32,8 +32,7 @@ class RoutingStatistics:
     n_inputs, n_places : int
         Number of inputs without padding, and number of their places for units in total.
     n_dropped, n_missed : int
-        Number of inputs that a full unit dropped, and of places that are empty for another reason, such as an unseen
-        bucket; 0 if experts choose their inputs.
+        Number of inputs that a full unit dropped, and of other empty places; 0 if experts choose their inputs.
     """
 
     counts: NDArray[np.int64]
@@ -122,6 +121,11 @@ class RoutingStatistics:
 
 def warn_of_collapse(statistics: RoutingStatistics) -> None:
     """Issue a :class:`RoutingCollapseWarning` with figures and remedies if routing has collapsed.
+
+    Parameters
+    ----------
+    statistics : RoutingStatistics
+        Statistics of the batches so far.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class TopK(Router):
     n_active : int
         Active units.
     absolute : bool, default=False
-        Rank by absolute value. The paper does not say which it means (Appendix A.1).
+        Rank by absolute value. The paper leaves this open (Appendix A.1).
 
     Examples
     --------

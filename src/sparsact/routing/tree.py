@@ -29,7 +29,7 @@ class Tree(Router):
     depth : int
         Levels of nodes, D, at most 24.
     random_state : int, default=0
-        Of the nodes, where no state is given.
+        Seed of the nodes; used if no state is given.
 
     References
     ----------

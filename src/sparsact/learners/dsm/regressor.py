@@ -82,7 +82,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     batch_size : int, default=32
         Rows of a step; the last of an epoch may have fewer.
     random_state : int, RandomState or None, default=None
-        Of the bottom layer, of the router and of the order of rows.
+        Seed of the bottom layer, of the router and of the order of rows.
 
     Attributes
     ----------

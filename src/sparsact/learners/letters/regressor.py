@@ -247,7 +247,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         learner: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_",))
         sites = tuple(tuple(schema.as_strs(letters, "letters")) for letters in state["letters"])
         if len(sites) != learner.n_features_in_ or not all(sites) or any(len(set(one)) < len(one) for one in sites):
-            raise ValueError("letters that are not those of the sites")
+            raise ValueError("letters that do not belong to the sites")
         known = schema.as_bool(state["amino_acids"], "amino_acids")
         learner._alphabet = Alphabet(sites, known, frozenset(learner.quantities))
         learner._errors = np.sort(schema.read_arrays(_ERRORS, arrays)["errors"])

@@ -33,10 +33,9 @@ class Drift:
     n_rows : int
         Number of rows in the batch.
     p_value : float
-        p-value of the hypothesis that the mean shares are equal: small if the inputs have moved. Groups depend on the
-        pooled rows alone; if nothing moved, the batch is therefore a random part of them, for any distribution. The
-        test is Dempster's [1]_: the sum of squared differences over pooled shares, with its mean and degrees of freedom
-        from the covariance of the rows' shares, which needs no inverse.
+        p-value of the hypothesis that the mean shares are equal: small if the inputs have moved. The groups depend on
+        the pooled rows alone, so without a move the batch is a random part of them, for any distribution. Dempster's
+        test [1]_ compares the sum of squared differences over pooled shares with its mean, without an inverse matrix.
     stability_index : float
         Population stability index of the mean shares, :math:`\sum_g (o_g - e_g) \ln (o_g / e_g)`. By convention, a
         value below 0.1 means little drift, and a value above 0.25 means much.

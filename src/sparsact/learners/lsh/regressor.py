@@ -74,9 +74,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     n_jobs : int or None, default=None
         Threads of prediction; see :func:`sparsact.kernels.dispatch.threads`.
     n_stages : int or "auto", default="auto"
-        Number of stages of tables. Each stage learns the out-of-sample residuals of the earlier ones, in its own
-        directions. ``"auto"`` adds a stage, up to 4, if it lowers the held-out error by at least 2 %; families other
-        than ``"pca_grid"`` have one stage.
+        Number of stages of tables; each learns the out-of-sample residuals of the earlier ones. ``"auto"`` has up to 4,
+        while each lowers the held-out error by at least 2 %; families other than ``"pca_grid"`` have one stage.
     base : {"linear", "constant", "trees", "auto"}, default="linear"
         Model subtracted from the targets first: a linear trend, the mean, or boosted trees and the trend of their
         out-of-fold residuals. The better of LightGBM and CatBoost learns the trees, or scikit-learn if neither is
