@@ -85,9 +85,9 @@ def expected_active_bound(
     Parameters
     ----------
     network : SparselyActivatedNetwork
-        Any, also one fitted to these rows.
+        Any network, including one fitted to these rows.
     X : array-like of shape (m, n)
-        Rows drawn independently from one distribution, any at all.
+        Rows drawn independently from any one distribution.
     R : float, optional
         Norm that no row of that distribution exceeds, known beforehand: the root of n for signs. With it margins count,
         and the bound can be free of n. Without it only the sets that halfspaces cut from 2m points do.

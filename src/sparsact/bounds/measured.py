@@ -87,9 +87,9 @@ class SufficientDegree:
     Attributes
     ----------
     degree : int
-        The least that is known to be enough.
+        Smallest degree that is known to suffice.
     reason : str
-        One sentence: by which of the following.
+        Sentence that names the deciding attribute below.
     epsilon, tail : float
         The weight allowed, and an upper bound of the weight above ``degree``.
     confidence : float

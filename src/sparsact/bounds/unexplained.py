@@ -41,7 +41,7 @@ class UnexplainedVariance:
     Attributes
     ----------
     n, n_rows : int
-        Coordinates, and rows used.
+        Number of coordinates, and of rows used.
     values, standard_errors : ndarray of shape (D + 1,)
         At degree d, the estimate of :math:`\sum_{|S| > d} \hat f(S)^2 + \text{noise}` and its standard error, by the
         jackknife, which errs on the large side (Efron and Stein, 1981). The first value is the variance.
@@ -50,7 +50,7 @@ class UnexplainedVariance:
     bias : float
         Length of the vector of all means of columns and of products of two, as estimated: 0 for uniform rows.
     bias_score : float
-        Its square in standard deviations; uniform rows stay below 4.
+        Square of ``bias`` in standard deviations; uniform rows stay below 4.
     """
 
     n: int

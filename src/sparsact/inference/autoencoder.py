@@ -80,7 +80,7 @@ class Autoencoder(nn.Module):
     Parameters
     ----------
     encoder, decoder : nn.Linear
-        W and b, V and d; taken over, without gradients.
+        W and b, V and d; the autoencoder uses these layers themselves, without gradients.
     activation : nn.ReLU, Jump or Gate
         :math:`\sigma`; units that are off are known for these alone.
     n_active : int, optional
@@ -90,7 +90,7 @@ class Autoencoder(nn.Module):
     skip : Tensor of shape (outputs, inputs), optional
         S.
     sample : Tensor of shape (..., inputs), optional
-        Some hundred typical activations, with which fewer features are computed; exact for all others, too.
+        A few hundred typical activations, so that fewer features are computed; results stay exact for all inputs.
 
     Examples
     --------

@@ -71,7 +71,7 @@ def load_sae(path: str | Path, sample: Tensor | None = None) -> Autoencoder:
         A folder with ``cfg.json`` and ``sae_weights.safetensors`` (SAELens), with ``config.json`` and ``ae.pt``
         (dictionary_learning), or with ``params.npz`` (Gemma Scope).
     sample : Tensor of shape (..., inputs), optional
-        Some hundred typical activations, with which fewer features are computed; exact for all others, too.
+        A few hundred typical activations, so that fewer features are computed; results stay exact for all inputs.
 
     Returns
     -------

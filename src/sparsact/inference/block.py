@@ -21,11 +21,11 @@ class Activation:
     Attributes
     ----------
     name : str
-        The operations that were traced: ``"relu"``, ``"relu, pow"``.
+        Names of the traced operations, such as ``"relu"`` or ``"relu, pow"``.
     function : callable
-        From pre-activations (..., units) to activations of the same shape.
+        Function from pre-activations (..., units) to activations of the same shape.
     zero_below : Tensor of shape (units,) or None
-        Thresholds t with f(z_j) = 0 for all z_j <= t_j: 0 of ReLU. None if there are none, as of GELU and SiLU.
+        Thresholds t with f(z_j) = 0 for all z_j <= t_j: 0 for ReLU. None without thresholds, as for GELU and SiLU.
     scaled : bool
         Whether the model also multiplies the activations by a number of each row, as an RMS norm before ``down`` does
         (BitNet), or masks them. Zeros stay, and ``function`` leaves that factor out.

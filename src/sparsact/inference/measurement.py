@@ -39,9 +39,9 @@ class BlockMeasurement:
     itemsize : int
         Bytes per weight.
     rows_by_active : ndarray of shape (n_units + 1,), int64
-        How many rows had 0, 1, ..., n_units active units.
+        Number of rows with 0, 1, ..., n_units active units.
     active_rows : ndarray of shape (n_units,), int64
-        In how many rows each unit was active.
+        Number of rows in which each unit was active.
     windows : dict of int to int
         Number of disjoint groups of 4, 16 and 64 consecutive rows of one sequence.
     unions : dict of int to float or None
@@ -49,7 +49,7 @@ class BlockMeasurement:
     calls : int
         Calls of the block.
     rows : tuple of int
-        Fewest and most rows of a call.
+        Smallest and largest number of rows in a call.
     share_few : float
         Share of calls that ``"exact"`` and ``"certified"`` compute sparsely: at most 16 rows, which switch on at most
         four tenths of the units on average. ``"auto"`` also takes more rows where that is faster.
@@ -59,7 +59,7 @@ class BlockMeasurement:
     energy_within : ndarray of shape (len(LEVELS),)
         Share of :math:`\|h\|^2` that these activations hold, averaged over rows that are not zero; at most t².
     screened : bool
-        Whether a screen may prove units off; not by a cutoff of each row, as in Gemma 3n.
+        Whether a screen can prove units inactive; false with a cutoff for each row, as in Gemma 3n.
     """
 
     name: str
@@ -224,7 +224,7 @@ class Measurement:
     token_bytes : int
         Bytes among them that are rows of embeddings, read for each token of a batch.
     layers : tuple of LayerMeasurement
-        Every linear layer and convolution, in blocks and outside.
+        All linear layers and convolutions, inside and outside of blocks.
     """
 
     blocks: tuple[BlockMeasurement, ...]

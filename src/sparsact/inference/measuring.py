@@ -33,7 +33,7 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     Parameters
     ----------
     model : nn.Module
-        Left as it was, the mode of every module included.
+        Model that does not change, including the mode of every module.
     inputs : Tensor, mapping, tuple, or an iterable of these
         One batch, or several: positional or keyword arguments of the model. An iterator is consumed once.
     blocks : sequence of Block, optional
