@@ -60,7 +60,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     @property
     @locked
     def bucket_counts_(self) -> NDArray[np.int64]:
-        """Number of rows in each bucket, (n_buckets_,)."""
+        """Number of rows in each bucket, one entry per bucket."""
         self._tidy()
         return self.table_.counts.copy()
 
