@@ -291,7 +291,7 @@ class _Task:
         if least > n_held_out:
             raise ValueError(
                 f"an error bound of {self.epsilon:g} for targets within {_interval(limits)} takes {least:,.0f} held-"
-                f"out rows even where no error is made, and of {m:,} rows {n_held_out:,} are held out. Pass "
+                f"out rows even for a model without errors, and of {m:,} rows {n_held_out:,} are held out. Pass "
                 f"{2 * least:,.0f} rows or more, a larger epsilon, or a narrower y_range."
             )
 

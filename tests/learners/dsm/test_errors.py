@@ -21,7 +21,7 @@ def model(**changes):
 @pytest.mark.parametrize(
     ("parameters", "complaint"),
     [
-        ({"n_active": 17}, "`n_active` is 17, more than the 16 units"),
+        ({"n_active": 17}, "`n_active` is 17, more than `n_units` = 16"),
         ({"n_active": 0}, "'n_active' parameter"),
         ({"n_units": 0}, "'n_units' parameter"),
         ({"router": "top"}, "'router' parameter"),
