@@ -223,7 +223,7 @@ def test_a_network_is_a_value():
         ([1, 2], [[1, 2]], [1], "agree on s"),
         ([1], [1, 2], [1], "agree on s"),
         ([[1]], [[1, 2]], [1], "agree on s"),
-        ([1], [[1, np.nan]], [1], r"`W` must be finite; the one at \(0, 1\) is nan"),
+        ([1], [[1, np.nan]], [1], r"`W` must be finite; the value at \(0, 1\) is nan"),
         ([np.inf], [[1, 2]], [1], "`u` must be finite"),
         ([1], [[1, 2]], [np.nan], "`b` must be finite"),
         ([1], sp.csr_array([[1, np.inf]]), [1], "weights of `W` must be finite"),

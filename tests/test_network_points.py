@@ -60,7 +60,7 @@ def test_points_keep_a_dtype_that_kernels_read():
 def test_what_is_not_finite_is_named(dtype, bad):
     X = np.zeros((3, 2), dtype=dtype)
     X[2, 1] = bad
-    with pytest.raises(ValueError, match=r"`X` must be finite; the one at \(2, 1\)"):
+    with pytest.raises(ValueError, match=r"`X` must be finite; the value at \(2, 1\)"):
         checked_points(X, 2)
 
 

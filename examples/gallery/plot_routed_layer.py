@@ -96,7 +96,7 @@ plt.show()
 fig, ax = plt.subplots(figsize=(6, 4))
 for name, (layer, _) in trained.items():
     load = routing.RoutingStatistics.of(layer.eval().route(test_x))
-    print(f"{name:11} busiest {load.imbalance:4.1f} times its share, {load.dead_share:.0%} idle")
+    print(f"{name:11} busiest {load.imbalance:4.1f} times mean load, {load.dead_share:.0%} idle")
     share = np.sort(load.load)[::-1].cumsum()
     ax.plot(np.linspace(0, 1, len(share) + 1), [0, *share], lw=1.8, label=name)
 ax.plot([0, 1], [0, 1], color="0.4", ls="--", lw=1, label="even")

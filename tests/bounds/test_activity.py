@@ -42,7 +42,7 @@ def test_the_index_function_has_half_of_the_worst_case():
 @pytest.mark.parametrize(
     ("probabilities", "k", "told"),
     [
-        ([0.5], 1, r"one a unit, shape \(2,\)"),
+        ([0.5], 1, r"one number per unit, shape \(2,\)"),
         ([0.5, 1.5], 1, r"must lie in \[0, 1\]; they span \[0.5, 1.5\]"),
         ([0.5, np.nan], 1, "must be finite"),
         ([0.5, 0.5], 0, "`k` must be a whole number from 1"),

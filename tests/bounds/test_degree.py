@@ -213,7 +213,7 @@ def test_an_epsilon_whose_square_is_no_float():
 def test_samples_too_few(n_samples):
     with pytest.raises(ValueError, match="`n_samples` must be a whole number from 2"):
         degree_for(networks.index(5), 0.1, n_samples=n_samples, rng=np.random.default_rng(0))
-    with pytest.raises(ValueError, match="needs 2 samples or more"):
+    with pytest.raises(ValueError, match="needs at least 2 samples"):
         upper_confidence_bound(Estimate(0.5, 0.0, 1), 1.0)
 
 

@@ -175,7 +175,7 @@ def test_both_faces_agree():
 @pytest.mark.parametrize(
     ("X", "options", "told"),
     [
-        (np.zeros((0, 2)), {}, "`X` has no rows; a bound needs some"),
+        (np.zeros((0, 2)), {}, "`X` has no rows; a bound needs rows"),
         (np.ones((3, 2)), {"R": 1.0}, r"longer than `R` = 1; X\[0\] has norm 1.41421: pass a larger R"),
         (np.ones((3, 2)), {"R": -1.0}, "`R` must be zero or positive"),
         (np.ones((3, 2)), {"confidence": 1.0}, "`confidence` must be above 0 and below 1"),

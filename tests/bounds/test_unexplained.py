@@ -139,9 +139,9 @@ def test_rivals_are_what_the_errors_leave_open():
 
 
 def test_bad_rows():
-    with pytest.raises(ValueError, match="from 4 rows on; got 3"):
+    with pytest.raises(ValueError, match="at least 4 rows; got 3"):
         unexplained_variance(points(2)[:3], [1, 2, 3], rng=RNG)
-    with pytest.raises(ValueError, match=r"one target a row, shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"one target per row, shape \(4,\)"):
         unexplained_variance(points(2), [1, 2, 3], rng=RNG)
     with pytest.raises(ValueError, match=r"signs \+1 and -1; row 0, column 1 holds 0"):
         unexplained_variance([[1, 0]] * 5, range(5), rng=RNG)

@@ -105,7 +105,7 @@ def test_arguments_out_of_range_are_refused():
         ({"time_limit": float("nan")}, "`time_limit`"),
         ({"max_active": 2}, "`max_active` is for method='sampled'"),
         ({"distribution": points(6)}, "`distribution` is for method='sampled'"),
-        ({"n_threads": 0}, "0 threads cannot work"),
+        ({"n_threads": 0}, "the number of threads is 0"),
         ({"method": "sampled"}, "needs a generator"),
         ({"method": "sampled", "rng": rng, "confidence": 1}, "`confidence`"),
         ({"method": "sampled", "rng": rng, "n_samples": 0}, "`n_samples`"),

@@ -146,7 +146,7 @@ def test_ctrl_c_leaves_a_statistic_beside_the_model_that_resume_takes(capsys, st
 
 def test_a_statistic_is_no_model_and_says_how_to_go_on(capsys, stopped):
     statistic, folder, _ = stopped
-    remedy = f"holds no model but an unfinished fit; .*: sparsact fit ... --resume {statistic}$"
+    remedy = f"holds an unfinished fit, not a model; .*: sparsact fit ... --resume {statistic}$"
     with pytest.raises(modelfile.ModelFileError, match=remedy):
         modelfile.load(statistic)
     for words in (("inspect", statistic), ("predict", statistic, folder / "p0.csv", "--out", folder / "answers.csv")):

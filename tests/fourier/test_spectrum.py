@@ -66,7 +66,7 @@ class TestOf:
             ([1, 2, 3], None, ValueError, r"length 2\*\*n; got shape \(3,\)"),
             ([], None, ValueError, r"length 2\*\*n; got shape \(0,\)"),
             ([[1, 2], [3, 4]], None, ValueError, r"one axis .* got shape \(2, 2\)"),
-            ([1, 2, np.nan, 4], None, ValueError, r"finite; the one at \(2,\) is nan"),
+            ([1, 2, np.nan, 4], None, ValueError, r"finite; the value at \(2,\) is nan"),
             ([1, 1j], None, ValueError, "must be real"),
             ([1, 2, 3, 4], 3, ValueError, "n = 3, but the function has 2 coordinates"),
             ({(0,): 1.0}, None, ValueError, "pass `n`"),

@@ -236,9 +236,9 @@ def test_layers_that_share_a_layer_keep_what_they_can():
 
 
 def test_a_model_without_a_layer_or_rows_is_refused():
-    with pytest.raises(ValueError, match="of 0 in the model none read a row"):
+    with pytest.raises(ValueError, match="none of the 0 here read a row"):
         measure(nn.ReLU(), torch.randn(3))
-    with pytest.raises(ValueError, match="of 1 in the model none read a row"):
+    with pytest.raises(ValueError, match="none of the 1 here read a row"):
         measure(nn.Linear(3, 2), torch.randn(0, 3))
 
 

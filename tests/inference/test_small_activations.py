@@ -163,13 +163,13 @@ def test_targets_that_cannot_be(method, density, error, message):
 def test_samples_and_blocks_that_cannot_be():
     x = inputs(400, seed=4)
     x[5, 3] = float("nan")
-    with pytest.raises(ValueError, match=r"must be finite; the one at \(5, 3\) is nan"):
+    with pytest.raises(ValueError, match=r"must be finite; the value at \(5, 3\) is nan"):
         calibrate(block(), x, density=0.1)
     with pytest.raises(ValueError, match=r"density 0\.1 needs at least 40 sample inputs; got 39: pass batches"):
         calibrate(block(), inputs(39, seed=4), density=0.1)
     spoiled = block(gated=True)
     spoiled.up_weight[3, 1] = float("inf")
-    with pytest.raises(ValueError, match=r"`up_weight` of the block must be finite; the one at \(3, 1\) is inf"):
+    with pytest.raises(ValueError, match=r"`up_weight` of the block must be finite; the value at \(3, 1\) is inf"):
         calibrate(spoiled, inputs(400, seed=4), density=0.1)
     with pytest.raises(ValueError, match="output is 0 on every sample input"):
         calibrate(block(bias=-1000.0), inputs(400, seed=4), error=0.1)

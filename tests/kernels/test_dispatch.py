@@ -128,7 +128,7 @@ def test_native_kernels_that_were_not_built_are_not_replaced_in_silence(monkeypa
     monkeypatch.setattr(dispatch, "native", None)
     monkeypatch.setattr(dispatch, "lacking", dispatch.NOT_BUILT)
     monkeypatch.setattr(dispatch, "chosen", dispatch.chosen)
-    with pytest.raises(ImportError, match=f"{message} wants native kernels, but .* without a C\\+\\+ compiler"):
+    with pytest.raises(ImportError, match=f"{message} needs native kernels, but .* without a C\\+\\+ compiler"):
         obey(monkeypatch, **variables)
     obey(monkeypatch, KERNELS="reference", ISA="avx2")
     assert kernels.backend() == "reference"
@@ -178,5 +178,5 @@ def test_broken_kernels_warn_unless_the_reference_is_chosen(monkeypatch):
     monkeypatch.setenv("SPARSACT_KERNELS", "reference")
     dispatch._obey_environment()
     monkeypatch.setenv("SPARSACT_KERNELS", "native")
-    with pytest.raises(ImportError, match=r"wants native kernels, but they are built .* \(GLIBC\)"):
+    with pytest.raises(ImportError, match=r"needs native kernels, but they are built .* \(GLIBC\)"):
         dispatch._obey_environment()

@@ -60,8 +60,8 @@ UNCLEAR = {
         states(4), mask=texts(3) > 4
     ),
     "`mask` must be a tensor of bool .* pass mask.bool": lambda: products().route(states(4), mask=texts(4)),
-    "`batch_norm` needs two tokens or more in training; got 1": lambda: products(batch_norm=True)(states(1)),
-    r"`batch_norm` needs two tokens or more in training; got 1: pass more, or call eval": lambda: products(
+    "`batch_norm` needs at least two tokens in training; got 1": lambda: products(batch_norm=True)(states(1)),
+    r"`batch_norm` needs at least two tokens in training; got 1: pass more tokens, or call eval": lambda: products(
         batch_norm=True
     )(states(3), mask=torch.arange(3) < 1),
     "`dtype` must be a floating-point type; got torch.int64": lambda: products(dtype=torch.int64),

@@ -220,7 +220,7 @@ def test_what_is_refused():
         layer(method="fast")
     with pytest.raises(ValueError, match="`activation` must be one of"):
         layer(activation="rleu")
-    with pytest.raises(ValueError, match="5 units, which do not divide `n_units` = 24"):
+    with pytest.raises(ValueError, match="`n_units` = 24 is no multiple of the 5 units"):
         layer(DroppingGate(5))
     with pytest.raises(ValueError, match="cannot choose 25 of 24 units"):
         layer(TopK(25))

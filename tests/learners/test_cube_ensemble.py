@@ -105,8 +105,8 @@ def test_a_file_brings_it_back(ensemble, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"values": np.zeros(3)}, r"`values` holds 2\*\*n numbers"),
-        ({"residuals": [-1.0]}, "none of them negative"),
+        ({"values": np.zeros(3)}, r"`values` must hold 2\*\*n numbers"),
+        ({"residuals": [-1.0]}, "no negative one"),
         ({"deviations": np.zeros(2)}, r"`deviations` has shape \(2,\), and `values` \(4,\)"),
     ],
 )

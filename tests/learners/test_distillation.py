@@ -144,7 +144,7 @@ def test_predictions_that_are_given_need_no_teacher():
     result = distilled(None, TABLES, out_of_fold=labels)
     assert result.labels.tolist() == labels.tolist()
     assert np.isnan(result.teacher_microseconds)
-    assert "nan us a row" in str(result)
+    assert "nan us per row" in str(result)
 
 
 def test_rows_are_drawn_between_neighbours_and_whole_numbers_stay_whole():
@@ -172,7 +172,7 @@ def test_bits_have_polynomials_and_limits_of_time_are_kept():
     result = sa.distil(KNeighborsRegressor(1), bits, y, max_microseconds=1e6, **options)
     assert result.error.value < 1e-9
     assert isinstance(result.model, sa.LowDegreeRegressorCV)
-    with pytest.raises(ValueError, match=r"no student answers within max_microseconds=1e-09 a row here; raise the lim"):
+    with pytest.raises(ValueError, match=r"no student answers within max_microseconds=1e-09 per row; raise the lim"):
         sa.distil(KNeighborsRegressor(1), bits, y, max_microseconds=1e-9, **options)
 
 
@@ -201,16 +201,16 @@ def test_bad_calls_have_one_clear_line(tmp_path):
             {"teacher": LinearRegression().fit(X, Y), "out_of_fold": Y, "n_extra_rows": 5},
             r"with `out_of_fold` pass n_extra_rows=0",
         ),
-        ({"teacher": fine, "y": 1e-200 * Y}, r"`y` reaches a size of 2e-200, whose square is no float; write it in"),
+        ({"teacher": fine, "y": 1e-200 * Y}, r"`y` reaches a size of 2e-200, whose square overflows; write it in"),
         ({"teacher": fine, "held_out": 0.7}, r"`held_out` must be at most 0.5"),
         ({"teacher": fine, "held_out": 0.004}, r"must be at most 0.5, and 2 rows or more of 300; got 0.004"),
         ({"teacher": Column()}, r"`teacher.predict` must give one value per row, shape \(300,\); got \(300, 1\)"),
         ({"teacher": fine, "y": Y[:-1]}, r"must have shapes \(m, d\) and \(m,\), m >= 50; got \(300, 3\) and \(299,\)"),
         ({"teacher": fine, "X": X[:40], "y": Y[:40]}, r"m >= 50"),
-        ({"teacher": fine, "X": np.where(X[0, 0] == X, np.nan, X)}, r"`X` must be finite; the one at \(0, 0\)"),
+        ({"teacher": fine, "X": np.where(X[0, 0] == X, np.nan, X)}, r"`X` must be finite; the value at \(0, 0\)"),
         ({"teacher": fine, "n_folds": 1}, r"`n_folds` must lie between 2 and 20"),
         ({"teacher": fine, "max_microseconds": 0}, r"`max_microseconds` must be a finite number above 0"),
-        ({"teacher": fine, "students": {}}, r"`students` must hold an estimator or more; got none"),
+        ({"teacher": fine, "students": {}}, r"`students` must hold at least one estimator; got none"),
     ]:
         with pytest.raises(ValueError, match=message):
             sa.distil(**{"X": X, "y": Y} | options)

@@ -113,7 +113,7 @@ def test_columns_that_say_nothing(name, columns):
     added = {"constant": np.full(M, one), "copy": X[:, 1]}
     table = np.full(X.shape, one) if columns == "ones" else np.column_stack([X, added[columns]])
     if (kind, columns) == ("letters", "ones"):
-        with pytest.raises(ValueError, match="learning needs two different rows"):
+        with pytest.raises(ValueError, match="a fit needs two different rows"):
             predictions(name, table, y)
         return
     assert np.mean((predictions(name, table, y) - y) ** 2) <= (1 + 1e-3) * y.var()
@@ -125,7 +125,7 @@ def test_a_few_rows_have_a_model_or_a_reason(name, n_rows):
     kind, _ = LEARNERS[name]
     X, y = ROWS[kind][:n_rows], TARGETS[kind][:n_rows]
     if name in ("linear ridges", "polynomials") or (name == "letters" and n_rows == 1):
-        with pytest.raises(ValueError, match=r"needs as many rows; got n_samples=|minimum of 2 is required"):
+        with pytest.raises(ValueError, match=r"needs a row for each fold; got n_samples=|minimum of 2 is required"):
             predictions(name, X, y)
         return
     found = predictions(name, X, y)

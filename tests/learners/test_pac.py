@@ -164,11 +164,11 @@ def test_networks_under_any_distribution():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"y": TARGETS[:, None]}, r"hold one target a row.*Learn several targets one by one"),
+        ({"y": TARGETS[:, None]}, r"hold one target per row.*Learn several targets one at a time"),
         ({"X": ROWS[:6], "y": TARGETS[:6]}, r"at least 4 of each; got 6 rows: pass more"),
         ({"y_range": (0, 1)}, r"targets must lie within \[0, 1\].*y\[\d+\] = -1 does not. Pass a range"),
-        ({"y_range": (0, inf)}, r"two finite numbers, the lesser first"),
-        ({"X": ROWS + 0.5}, r"other numbers than signs or bits; pass signs or bits"),
+        ({"y_range": (0, inf)}, r"two finite numbers, the smaller first"),
+        ({"X": ROWS + 0.5}, r"`X` holds other numbers; pass signs or bits"),
         ({"inputs": "any"}, r"learns a network: pass n_units and max_active"),
         ({"max_active": 1, "W": 1.0}, r"a class of networks has max_active, W and B: pass B, too"),
         (
@@ -180,7 +180,7 @@ def test_networks_under_any_distribution():
         ({"X": 3 * ROWS, "R": 7.0, "inputs": "any", "n_units": 2, "max_active": 1}, r"X\[\d+\] has norm 7.348"),
         ({"inputs": "gaussian"}, r"`inputs` must be one of uniform, any"),
         ({"epsilon": 0.0}, r"`epsilon` must be positive"),
-        ({"epsilon": 0.001}, r"takes [\d,]+ held-out rows even where no error is made.*Pass [\d,]+ rows or more"),
+        ({"epsilon": 0.001}, r"takes [\d,]+ held-out rows even for a model without errors.*Pass [\d,]+ rows or more"),
         (
             {"degree": 1},
             r"no error bound of 0.05 can be had.*degree was given.*Pass more rows, so that a higher degree",

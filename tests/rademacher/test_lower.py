@@ -53,7 +53,7 @@ def test_search_reaches_most_of_the_exact_value_and_never_more(s, k):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"coefficients": [1.0]}, "one number a point"),
+        ({"coefficients": [1.0]}, "one number per point"),
         ({"s": 0}, "`s` must be"),
         ({"k": 0}, "`k` must be"),
         ({"n_rounds": 0}, "`n_rounds` must be"),

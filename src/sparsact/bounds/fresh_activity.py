@@ -85,9 +85,9 @@ def expected_active_bound(
     Parameters
     ----------
     network : SparselyActivatedNetwork
-        Any, also one fitted to these rows.
+        Any network, including one fitted to these rows.
     X : array-like of shape (m, n)
-        Rows drawn independently from one distribution, any at all.
+        Rows drawn independently from any one distribution.
     R : float, optional
         Norm that no row of that distribution exceeds, known beforehand: the root of n for signs. With it margins count,
         and the bound can be free of n. Without it only the sets that halfspaces cut from 2m points do.
@@ -122,7 +122,7 @@ def expected_active_bound(
     rows = checked_columns(X, network.n)
     m = len(rows)
     if not m:
-        raise ValueError("`X` has no rows; a bound needs some: pass the rows that were fitted, or others.")
+        raise ValueError("`X` has no rows; a bound needs rows: pass the rows that were fitted, or new rows.")
     margins = _MARGINS if R is not None else _MARGINS[:0]
     if R is not None:
         check_norms(rows, R)

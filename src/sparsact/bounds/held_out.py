@@ -88,7 +88,7 @@ def held_out_rows(error: float, epsilon: float, largest: float, delta: float, fa
     Parameters
     ----------
     error, epsilon : float
-        Expected loss at most, and what the bound is to show. Needs ``error < epsilon``; else infinite.
+        Largest expected loss, and target value of the bound. Infinite unless ``error < epsilon``.
     largest : float
         Largest possible loss.
     delta, failure : float

@@ -67,7 +67,7 @@ def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float 
     """
     check_named(confidence=confidence, spread=spread)
     if estimate.n_samples < 2:
-        raise ValueError(f"a variance needs 2 samples or more; `estimate` has {estimate.n_samples}: draw more.")
+        raise ValueError(f"a variance needs at least 2 samples; `estimate` has {estimate.n_samples}: draw more.")
     logarithm = log(2 / (1 - confidence))
     return float(
         estimate.value
@@ -87,9 +87,9 @@ class SufficientDegree:
     Attributes
     ----------
     degree : int
-        The least that is known to be enough.
+        Smallest degree that is known to suffice.
     reason : str
-        One sentence: by which of the following.
+        Sentence that names the deciding attribute below.
     epsilon, tail : float
         The weight allowed, and an upper bound of the weight above ``degree``.
     confidence : float

@@ -273,7 +273,7 @@ def sensitivity_from_activity(network: SparselyActivatedNetwork, probabilities: 
     p = checked_reals(probabilities, "`probabilities`")
     check_named(s=network.s, k=k)
     if p.shape != (network.s,):
-        raise ValueError(f"`probabilities` must be one a unit, shape ({network.s},); got shape {p.shape}.")
+        raise ValueError(f"`probabilities` must hold one number per unit, shape ({network.s},); got shape {p.shape}.")
     if p.min() < 0 or p.max() > 1:
         raise ValueError(f"`probabilities` must lie in [0, 1]; they span [{p.min():.4g}, {p.max():.4g}].")
     norms = np.asarray((network.W * network.W).sum(axis=1)).ravel()

@@ -37,7 +37,7 @@ class StackSensitivity:
     second_moment : float
         Of :math:`\mathbb{E}\, h(x)^2`.
     lowest, highest : float
-        Every value lies between.
+        Bounds of all values.
     """
 
     average: float

@@ -41,7 +41,7 @@ class UnexplainedVariance:
     Attributes
     ----------
     n, n_rows : int
-        Coordinates, and rows used.
+        Number of coordinates, and of rows used.
     values, standard_errors : ndarray of shape (D + 1,)
         At degree d, the estimate of :math:`\sum_{|S| > d} \hat f(S)^2 + \text{noise}` and its standard error, by the
         jackknife, which errs on the large side (Efron and Stein, 1981). The first value is the variance.
@@ -50,7 +50,7 @@ class UnexplainedVariance:
     bias : float
         Length of the vector of all means of columns and of products of two, as estimated: 0 for uniform rows.
     bias_score : float
-        Its square in standard deviations; uniform rows stay below 4.
+        Square of ``bias`` in standard deviations; uniform rows stay below 4.
     """
 
     n: int
@@ -136,9 +136,9 @@ def unexplained_variance(
     rows = np.asarray(X)
     signs = checked_signs(rows, rows.shape[1] if rows.ndim == 2 else 0)
     if targets.shape != (len(signs),):
-        raise ValueError(f"`y` must hold one target a row, shape ({len(signs)},); got shape {targets.shape}.")
+        raise ValueError(f"`y` must hold one target per row, shape ({len(signs)},); got shape {targets.shape}.")
     if len(signs) < 4:
-        raise ValueError(f"pairs of rows tell something from 4 rows on; got {len(signs)}.")
+        raise ValueError(f"the estimate from pairs of rows needs at least 4 rows; got {len(signs)}.")
     checked_generator(rng)
     n = signs.shape[1]
     paired = len(signs) <= checked_size(max_rows, "`max_rows`", 4) or n > MOST_TABLE_N

@@ -72,7 +72,7 @@ class Gate(nn.Module):
 
 
 class Autoencoder(nn.Module):
-    r"""A sparse autoencoder, or a transcoder, that reads the weights of features that are on.
+    r"""A sparse autoencoder or transcoder that reads only the weights of active features.
 
     Where weights have changed, are on another device, or gradients are recorded, it computes densely. Features and
     outputs have the dtype of the weights, to which activations are converted.
@@ -80,7 +80,7 @@ class Autoencoder(nn.Module):
     Parameters
     ----------
     encoder, decoder : nn.Linear
-        W and b, V and d; taken over, without gradients.
+        W and b, V and d; the autoencoder uses these layers themselves, without gradients.
     activation : nn.ReLU, Jump or Gate
         :math:`\sigma`; units that are off are known for these alone.
     n_active : int, optional
@@ -90,7 +90,7 @@ class Autoencoder(nn.Module):
     skip : Tensor of shape (outputs, inputs), optional
         S.
     sample : Tensor of shape (..., inputs), optional
-        Some hundred typical activations, with which fewer features are computed; exact for all others, too.
+        A few hundred typical activations, so that fewer features are computed; results stay exact for all inputs.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class Autoencoder(nn.Module):
         return out.view(*values.shape[:-1], decoder.out_features)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The reconstruction of activations x (..., inputs), or what a transcoder makes of them."""
+        """The reconstruction of activations x (..., inputs), or the outputs of a transcoder."""
         parts = torch.split(self._checked(x).reshape(-1, x.shape[-1]), ROWS)
         features = (self.encode(one) if self.n_active is None else self.encode(one, self.n_active) for one in parts)
         out = torch.cat([self.decode(one) for one in features]).view(*x.shape[:-1], self.decoder.out_features)

@@ -63,7 +63,7 @@ _DAMAGES: Final = (
 
 
 def load_sae(path: str | Path, sample: Tensor | None = None) -> Autoencoder:
-    """Read a sparse autoencoder or a transcoder that another library has trained.
+    """Load a sparse autoencoder or a transcoder that another library trained.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def load_sae(path: str | Path, sample: Tensor | None = None) -> Autoencoder:
         A folder with ``cfg.json`` and ``sae_weights.safetensors`` (SAELens), with ``config.json`` and ``ae.pt``
         (dictionary_learning), or with ``params.npz`` (Gemma Scope).
     sample : Tensor of shape (..., inputs), optional
-        Some hundred typical activations, with which fewer features are computed; exact for all others, too.
+        A few hundred typical activations, so that fewer features are computed; results stay exact for all inputs.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def load_sae(path: str | Path, sample: Tensor | None = None) -> Autoencoder:
                 return read(folder, sample)
     wanted = ", or ".join(" and ".join(names) for names in _FORMATS)
     raise FileNotFoundError(
-        f"`path` must be a folder with {wanted}; {folder} is none: download all files of one release."
+        f"`path` must be a folder with {wanted}; {folder} is not: download all files of one release."
     )
 
 

@@ -21,11 +21,11 @@ class Activation:
     Attributes
     ----------
     name : str
-        The operations that were traced: ``"relu"``, ``"relu, pow"``.
+        Names of the traced operations, such as ``"relu"`` or ``"relu, pow"``.
     function : callable
-        From pre-activations (..., units) to activations of the same shape.
+        Function from pre-activations (..., units) to activations of the same shape.
     zero_below : Tensor of shape (units,) or None
-        Thresholds t with f(z_j) = 0 for all z_j <= t_j: 0 of ReLU. None if there are none, as of GELU and SiLU.
+        Thresholds t with f(z_j) = 0 for all z_j <= t_j: 0 for ReLU. None without thresholds, as for GELU and SiLU.
     scaled : bool
         Whether the model also multiplies the activations by a number of each row, as an RMS norm before ``down`` does
         (BitNet), or masks them. Zeros stay, and ``function`` leaves that factor out.
@@ -47,7 +47,7 @@ class Activation:
     dtype: torch.dtype | None = None
 
     def units_on(self, values: Tensor) -> Tensor:
-        """A uint8 mask of units that may not be 0; a NaN counts as on, so that it propagates."""
+        """A uint8 mask of units that can be nonzero; a NaN counts as active, so that it propagates."""
         if self.of_one_row and values.numel() > values.shape[-1]:
             return torch.ones_like(values, dtype=torch.uint8)
         if self.dtype not in (None, values.dtype):
@@ -62,7 +62,7 @@ class Activation:
 
     @property
     def exact(self) -> bool:
-        """Whether units are exactly zero when they are off."""
+        """Whether inactive units are exactly zero."""
         return self.zero_below is not None or self.zeros_elsewhere
 
 
@@ -134,7 +134,7 @@ class Block:
 
     @property
     def exact(self) -> bool:
-        """Whether units are exactly zero when they are off, so that leaving them out changes nothing."""
+        """Whether inactive units are exactly zero, so that leaving them out changes nothing."""
         return self.up is None or self.activation.exact
 
     def linears(self, model: nn.Module) -> dict[str, Any]:

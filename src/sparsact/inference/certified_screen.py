@@ -78,7 +78,7 @@ NARROW: Final = (torch.float32, torch.bfloat16, torch.float16)  # dtypes that ar
 
 @dataclass(frozen=True, eq=False)
 class Screen(Int8Copy):
-    """For each input, proves most of the units that are off to be off; the module's docstring holds the proof.
+    """Proves for each input that most inactive units are inactive; the module's docstring holds the proof.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Screen(Int8Copy):
         return cls(**vars(copy), offset=offsets(bias, threshold, s), columns=columns, directions=directions)
 
     def survivors(self, x: Tensor) -> Tensor:
-        """Units that are not proved off, (m, s), bool, for inputs x (m, d) in float32, bfloat16 or float16."""
+        """Units that are not proved inactive, (m, s), bool, for inputs x (m, d) in float32, bfloat16 or float16."""
         return self.active(self._checked(x)).view(torch.bool)
 
     def active(self, x: Tensor) -> Tensor:
@@ -202,7 +202,7 @@ def _points(sample: Tensor, d: int) -> Tensor:
     points = sample.detach().cpu().reshape(-1, d).double()
     points = points[points.isfinite().all(1)]
     if not len(points):
-        raise ValueError(f"`sample` must hold finite inputs of {d} numbers; of {len(sample)} none is finite.")
+        raise ValueError(f"`sample` must hold finite inputs of {d} numbers; none of its {len(sample)} rows is finite.")
     return points
 
 
@@ -215,5 +215,5 @@ def _per_unit(values: Tensor | None, s: int, name: str) -> Tensor:
     if values is None:
         return torch.zeros(s, dtype=torch.float64)
     if values.shape != (s,):
-        raise ValueError(f"`{name}` must have shape ({s},), a number a unit; got {tuple(values.shape)}.")
+        raise ValueError(f"`{name}` must have shape ({s},), one number per unit; got {tuple(values.shape)}.")
     return values.detach().cpu().double()

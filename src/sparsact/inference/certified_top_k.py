@@ -57,7 +57,7 @@ class CertifiedTopK:
         :func:`~sparsact.inference.sparsify` finds them.
     bias : Tensor of shape (s,), optional
     sample : Tensor of shape (n, d), optional
-        Some hundred typical inputs, which make the bounds tighter. They hold for all inputs.
+        A few hundred typical inputs, which make the bounds tighter. The bounds hold for all inputs.
 
     Raises
     ------

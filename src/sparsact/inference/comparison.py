@@ -192,7 +192,7 @@ def dense(model: nn.Module) -> Iterator[None]:
     Parameters
     ----------
     model : nn.Module
-        As :func:`sparsify` returned it.
+        Model that :func:`sparsify` returned.
 
     Yields
     ------

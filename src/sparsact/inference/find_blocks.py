@@ -39,7 +39,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     Parameters
     ----------
     model : nn.Module
-        Is run once in evaluation mode, and left as it was.
+        Model that runs once in evaluation mode and does not change.
     inputs : tensor, mapping, tuple or an iterable of these
         See :mod:`sparsact.inference.batches`; only the first batch is used.
 

@@ -11,7 +11,7 @@ from sparsact.inference.plan import finite
 
 @dataclass(frozen=True)
 class LayerMeasurement:
-    """Exact zeros in what one layer of a model reads.
+    """Exact zeros in the inputs of one layer of a model.
 
     Attributes
     ----------
@@ -23,11 +23,11 @@ class LayerMeasurement:
         Share of the numbers read that are not exactly 0, over all calls; a convolution reads a number of its input once
         for every tap of the kernel that falls on it. NaN where none was seen.
     share : float
-        Its bytes over the bytes of all parameters, ``Measurement.model_bytes``.
+        Bytes of the layer over the bytes of all parameters, ``Measurement.model_bytes``.
     block : str or None
-        The block that it belongs to.
+        Name of its block.
     reason : str
-        Why it belongs to none; empty if it does.
+        Reason why it belongs to no block; empty if it belongs to one.
 
     Examples
     --------

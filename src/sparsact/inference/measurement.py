@@ -22,7 +22,7 @@ SMALL: Final = LEVELS[21]  # 1 % of a row's root mean square
 
 @dataclass(frozen=True, eq=False)
 class BlockMeasurement:
-    r"""Activations of one block: how many units are on, which, and how small the others are.
+    r"""Activations of one block: number of active units, which they are, and how small the other values are.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class BlockMeasurement:
     itemsize : int
         Bytes per weight.
     rows_by_active : ndarray of shape (n_units + 1,), int64
-        How many rows had 0, 1, ..., n_units active units.
+        Number of rows with 0, 1, ..., n_units active units.
     active_rows : ndarray of shape (n_units,), int64
-        In how many rows each unit was active.
+        Number of rows in which each unit was active.
     windows : dict of int to int
         Number of disjoint groups of 4, 16 and 64 consecutive rows of one sequence.
     unions : dict of int to float or None
@@ -49,7 +49,7 @@ class BlockMeasurement:
     calls : int
         Calls of the block.
     rows : tuple of int
-        Fewest and most rows of a call.
+        Smallest and largest number of rows in a call.
     share_few : float
         Share of calls that ``"exact"`` and ``"certified"`` compute sparsely: at most 16 rows, which switch on at most
         four tenths of the units on average. ``"auto"`` also takes more rows where that is faster.
@@ -59,7 +59,7 @@ class BlockMeasurement:
     energy_within : ndarray of shape (len(LEVELS),)
         Share of :math:`\|h\|^2` that these activations hold, averaged over rows that are not zero; at most t².
     screened : bool
-        Whether a screen may prove units off; not by a cutoff of each row, as in Gemma 3n.
+        Whether a screen can prove units inactive; false with a cutoff for each row, as in Gemma 3n.
     """
 
     name: str
@@ -106,17 +106,17 @@ class BlockMeasurement:
 
     @property
     def n_dead(self) -> int:
-        """Number of units that no row switches on."""
+        """Number of units that are active in no row."""
         return int((self.active_rows == 0).sum())
 
     @property
     def n_always(self) -> int:
-        """Number of units that every row switches on."""
+        """Number of units that are active in every row."""
         return int((self.active_rows == self.n_rows).sum())
 
     @property
     def n_zero_rows(self) -> int:
-        """Number of rows that switch no unit on."""
+        """Number of rows without an active unit."""
         return int(self.rows_by_active[0])
 
     @property
@@ -213,7 +213,7 @@ def _cells(block: BlockMeasurement) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Activation sparsity of a model, and what it could save.
+    """Activation sparsity of a model, and the largest speed-up that it allows.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ class Measurement:
     token_bytes : int
         Bytes among them that are rows of embeddings, read for each token of a batch.
     layers : tuple of LayerMeasurement
-        Every linear layer and convolution, in blocks and outside.
+        All linear layers and convolutions, inside and outside of blocks.
     """
 
     blocks: tuple[BlockMeasurement, ...]

@@ -33,7 +33,7 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     Parameters
     ----------
     model : nn.Module
-        Left as it was, the mode of every module included.
+        Model that does not change, including the mode of every module.
     inputs : Tensor, mapping, tuple, or an iterable of these
         One batch, or several: positional or keyword arguments of the model. An iterator is consumed once.
     blocks : sequence of Block, optional
@@ -113,7 +113,7 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
         )
     if not (blocks or any(layer.numbers for layer in layers.values())):
         raise ValueError(
-            f"`measure` needs linear layers or convolutions that run; of {len(layers)} in the model none read a row: "
+            f"`measure` needs linear layers or convolutions that run; none of the {len(layers)} here read a row: "
             "pass batches that are not empty and reach them."
         )
     model_bytes = bytes_read(model)

@@ -90,7 +90,7 @@ class SparsifyOptions:
                 f'returns; got "{method}": leave one of them out.'
             )
         if head is None and k is not None:
-            raise ValueError(f'`k` needs a head that leaves outputs out; got k={k}: pass head="top_k" too.')
+            raise ValueError(f'`k` needs a head that computes only some outputs; got k={k}: pass head="top_k" too.')
         checked_option(head, "`head`", (None, "top_k"))
         if head is not None and weights != "keep":
             raise ValueError(

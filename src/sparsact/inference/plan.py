@@ -21,11 +21,11 @@ class BlockPlan:
     method : str
         One of ``dense``, ``exact``, ``certified``, ``approximate``.
     reason : str
-        Why it was chosen.
+        Reason for the choice.
     density : float
         Mean share of units that are active for a sample input.
     rows : tuple of int
-        Fewest, median and most rows of the block's calls on the inputs shown.
+        Smallest, median and largest number of rows in the block's calls on the given inputs.
     share : float
         Share of these calls in which the block was computed by the method: 0 if they have too many rows, switch on too
         many units, or never reach the layers of the block.
@@ -33,11 +33,11 @@ class BlockPlan:
         Median time of the block for the median number of rows, by each method that was timed on this machine; empty if
         none was. For a method that is not used for that many rows, the dense time.
     bound : float
-        Bytes of weights that the dense block reads over those that the method reads at best.
+        Bytes of weights that the dense block reads over the fewest bytes that the method can read.
     max_rows : int
-        Most rows of an input for which the method is used.
+        Largest number of rows in a call that uses the method.
     quality : OutputQuality or None
-        Of an approximation, measured on inputs that it was not calibrated on.
+        Quality of an approximation, measured on inputs that it was not calibrated on.
     pays_below : float
         Density up to which the method, or ``exact`` where the block is dense, is faster than dense for calls of as many
         rows as those shown, estimated from its times and the bytes that more active units would read; NaN where nothing
@@ -58,7 +58,7 @@ class BlockPlan:
 
     @property
     def speed_up(self) -> float:
-        """Time of the dense block over that of the method chosen; NaN if they were not timed."""
+        """Time of the dense block over the time of the chosen method; NaN if they were not timed."""
         seconds = self.seconds or {}
         if "dense" not in seconds or self.method not in seconds:
             return nan
@@ -104,7 +104,7 @@ class WholeModel:
 
 @dataclass(frozen=True)
 class LayerQuantization:
-    r"""What quantisation does to one linear layer.
+    r"""Effect of quantisation on one linear layer.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class LayerQuantization:
     error : float
         :math:`\|y - y'\| / \|y\|` of its outputs over the inputs shown, y' quantised; NaN if it was not.
     reason : str
-        Why it keeps its float weights; empty if it was quantised.
+        Reason why it keeps float weights; empty if it was quantised.
     smoothed : bool
         Whether its inputs are scaled by powers of two before they are quantised, and its weights by their inverses,
         because a few inputs are much larger than the rest.
@@ -145,11 +145,11 @@ class HeadPlan:
         Its name.
     k : int
     outputs : int
-        How many it has.
+        Number of outputs of the layer.
     share : float
-        Mean share of them that was computed on the inputs shown.
+        Mean share of outputs that were computed on the given inputs.
     bound : float
-        Bytes of weights that the dense head reads over those that are read.
+        Bytes of weights that the dense head reads over the bytes that this head reads.
 
     Examples
     --------
@@ -185,9 +185,9 @@ class Plan:
     whole : WholeModel or None
         None if ``"auto"`` left all blocks dense, and under other methods.
     left_dense : tuple of str
-        Modules that form no block though they hold matrices of weights, with the reason: experts, quantised layers.
+        Modules with weight matrices that form no block, such as experts or quantised layers, each with the reason.
     weights : {"keep", "int8", "int4"}
-        The kind of integers that stand for the weights, or that these are kept.
+        Type of the integer weights, or ``"keep"`` for float weights.
     layers : tuple of LayerQuantization
         Every linear layer of a quantised model.
     block_errors : tuple of float
@@ -197,7 +197,7 @@ class Plan:
         names none so: the root mean square over their rows (tokens) and the largest of a row, both relative to the root
         mean square of the rows of the float model.
     head : HeadPlan or None
-        Of a head that computes its largest outputs alone.
+        Plan of a head that computes only its largest outputs.
     """
 
     choices: tuple[BlockPlan, ...]
@@ -212,12 +212,12 @@ class Plan:
 
     @property
     def is_quantized(self) -> bool:
-        """Whether integers stand for the weights."""
+        """Whether the weights are integers."""
         return self.weights != "keep"
 
     @property
     def forecast(self) -> float:
-        """How many times as fast as dense the whole model should run on inputs like those shown.
+        """Expected speed-up of the whole model over the dense one, on inputs like the ones given.
 
         As it was measured; 1 where all blocks are dense, NaN where the whole model was not timed.
         """

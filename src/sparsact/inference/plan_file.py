@@ -46,7 +46,7 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
     Parameters
     ----------
     model : nn.Module
-        As :func:`sparsify` returned it, by an exact method.
+        Model that :func:`sparsify` returned, with an exact method.
     path : str or Path
 
     Raises
@@ -103,12 +103,12 @@ def _arrays(layer: SparseLinear) -> Arrays:
 
 
 def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
-    """Make a model sparse by a plan that was saved: nothing is measured, and no screen is computed.
+    """Make a model sparse with a saved plan, without measuring anything or computing screens.
 
     Parameters
     ----------
     model : nn.Module
-        With the weights of the model whose plan it is; changed in place. Weights that were dropped
+        Model with the weights that the plan was made for, to change in place. Weights that were dropped
         (``keep_weights=False``) come from the file, and this model's are dropped too.
     path : str or Path
     inputs : tensor, mapping, tuple, or iterable of these

@@ -61,7 +61,7 @@ def sparsify(
     head: str | None = None,
     k: int | None = None,
 ) -> Model:
-    r"""Let the layers of a model read only the weights of units that are on.
+    r"""Let the layers of a model read only the weights of active units.
 
     A block :math:`V f(W x + b) + c` reads all of W and V, though f(z) = 0 for most units. A layer alone,
     :math:`V h + c`, may read an input h that is 0 at most places, wherever its zeros come from. The methods leave out
@@ -108,7 +108,7 @@ def sparsify(
         memory, and what :func:`densify` returns is the rounded weight; ``state_dict`` lacks it meanwhile. Weights that
         are tied to another module stay.
     blocks : list of Block, optional
-        By default those that :func:`find_blocks` finds, and stacked experts.
+        Blocks to change; default: all that :func:`find_blocks` finds, and stacked experts.
     copy : bool
         Leave ``model`` as it is and return a copy, weights included.
     time_limit : float
@@ -122,7 +122,7 @@ def sparsify(
         the same tokens, for it uses all logits unless it is greedy or samples after its filter ``top_k`` of at most k.
         What else a program does with logits (log-probabilities, sampling of its own) must do with the k largest.
     k : int, optional
-        50 by default.
+        Number of largest outputs; default 50.
 
     Returns
     -------
@@ -256,12 +256,12 @@ PLAN: Final = "_sparsact_plan"
 
 
 def densify(model: Model) -> Model:
-    """Undo :func:`sparsify`: layers are ``nn.Linear`` again, with the parameters that they have now.
+    """Undo :func:`sparsify`: layers become ``nn.Linear`` again, with their present parameters.
 
     Parameters
     ----------
     model : nn.Module
-        Changed in place; a model that was never sparsified is left as it is.
+        Model to change in place; a model that was never sparsified stays as it is.
 
     Returns
     -------
@@ -292,7 +292,7 @@ def plan_of(model: nn.Module) -> Plan:
     Parameters
     ----------
     model : nn.Module
-        As :func:`sparsify` returned it.
+        Model that :func:`sparsify` returned.
 
     Returns
     -------

@@ -226,7 +226,7 @@ class SplitMixture(SplitExperts, MixtureOfExperts):
 
     @property
     def n_experts(self) -> int:
-        """Number of experts, shared ones not included."""
+        """Number of experts without shared ones."""
         return self.n_split
 
     def _checked(self, x: Tensor) -> Tensor:

@@ -161,13 +161,13 @@ def _obey_environment() -> None:
     if native is None:
         if name == "native" or (isa and not name):
             raise ImportError(
-                f"{'SPARSACT_KERNELS=native' if name else f'SPARSACT_ISA={isa}'} wants native kernels, but {lacking}, "
+                f"{'SPARSACT_KERNELS=native' if name else f'SPARSACT_ISA={isa}'} needs native kernels, but {lacking}, "
                 "or unset the variable."
             )
         if lacking != NOT_BUILT and not name:
             warnings.warn(
                 f"NumPy's kernels, several times slower, replace the native ones: {lacking}, or set "
-                "SPARSACT_KERNELS=reference to be rid of this warning.",
+                "SPARSACT_KERNELS=reference to silence this warning.",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -207,7 +207,7 @@ def threads(wanted: int | None) -> int:
     if wanted is None:
         return AS_ALLOWED
     if index(wanted) == 0:
-        raise ValueError("0 threads cannot work; pass 1 or more, -1 for every core, or None for OpenMP's choice.")
+        raise ValueError("the number of threads is 0; pass 1 or more, -1 for every core, or None for OpenMP's choice.")
     if wanted > 0:
         return min(index(wanted), MAX_THREADS)
     from joblib import effective_n_jobs  # slow to import, and seldom needed

@@ -56,7 +56,7 @@ def count_active(W: Array, b: Array, tolerance: Array, *, n_threads: int = 1) ->
     s, n = W.shape
     if s >= 2**15 or n > 30:
         raise ValueError(
-            f"enumeration takes fewer than {2**15} units on at most 30 inputs; got {s} units on {n} inputs."
+            f"enumeration is possible for fewer than {2**15} units on at most 30 inputs; got {s} units on {n} inputs."
         )
     histograms = np.zeros((2, s + 1), dtype=np.int64)
     lower_witness, upper_witness = dispatch.chosen.count_active(W, b, tolerance, histograms, n_threads)

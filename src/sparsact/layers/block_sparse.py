@@ -14,7 +14,7 @@ from sparsact.validation.parameters import checked_positive, checked_size
 
 
 class BlockSparseFeedForward(nn.Module):
-    r"""A feed-forward layer in blocks of units; a controller switches on one unit of each block.
+    r"""A feed-forward layer in blocks of units; a controller chooses one unit of each block.
 
     .. math:: g(x) = \sum_{b} \sigma(\langle w_{u_b}, x \rangle + c_{u_b})\, a_{u_b} + d, \qquad
               u_b = \arg\max_{u \in b}\ (U D x)_u.
@@ -29,9 +29,9 @@ class BlockSparseFeedForward(nn.Module):
     d_model, d_ff, n_blocks : int
         Size of inputs and outputs, number of units, and number of blocks, which divides that of units.
     rank : int, default=None
-        Of the controller; None for ``d_model`` over the size of a block, as in Section 3.1 of [1]_.
+        Rank of the controller; None for ``d_model`` over the size of a block, as in Section 3.1 of [1]_.
     temperature : float, default=0.1
-        Of the softmax in training.
+        Temperature of the softmax in training.
     method : {"auto", "sparse", "dense"}
         Out of training, as in :class:`SparselyActivatedLayer`.
     bias : bool
@@ -77,7 +77,7 @@ class BlockSparseFeedForward(nn.Module):
     ) -> None:
         super().__init__()
         if checked_size(d_ff, "`d_ff`") % checked_size(n_blocks, "`n_blocks`"):
-            raise ValueError(f"`n_blocks` must divide `d_ff`; got {n_blocks} blocks of {d_ff} units.")
+            raise ValueError(f"`n_blocks` must divide `d_ff`; got {n_blocks} blocks for {d_ff} units.")
         self.temperature = checked_positive(temperature, "`temperature`")
         size = d_ff // n_blocks
         rank = max(1, checked_size(d_model, "`d_model`") // size) if rank is None else rank

@@ -20,7 +20,7 @@ SHARDED: Final = ("up_weight", "up_bias", "down_weight", "down_bias")
 
 
 def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
-    """Keep on each process its share of the experts of every :class:`MixtureOfExperts`, in place.
+    """Divide the experts of every :class:`MixtureOfExperts` among processes, in place.
 
     The parameters of the experts become tensors of :mod:`torch.distributed.tensor` that are split by expert; routers,
     shared experts and the rest of the model stay whole on every process. A forward pass sends each token to the
@@ -29,7 +29,7 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
     Parameters
     ----------
     model : torch.nn.Module
-        The same parameters on every process: from one seed, or loaded.
+        Model with the same parameters on every process, from one seed or loaded.
     mesh : DeviceMesh
         Of one dimension, from ``torch.distributed.device_mesh.init_device_mesh("cpu", (n_processes,))``.
 
@@ -91,14 +91,14 @@ def clip_gradients(model: nn.Module, max_norm: float) -> Tensor:
     Parameters
     ----------
     model : torch.nn.Module
-        After the backward pass; on every process.
+        The model after the backward pass, on every process.
     max_norm : float
         Positive.
 
     Returns
     -------
     norm : Tensor
-        The norm before.
+        Norm before the scaling.
 
     Examples
     --------

@@ -25,7 +25,7 @@ NO_TOKEN: Final = -1  # before the beginning of a text or document, and in place
 
 
 class HashMemory(Memory):
-    r"""Sums of table rows that hashes of the last token ids name, gated by the state of the token: Engram [1]_.
+    r"""Sums of table rows chosen by hashes of the last token ids, gated by the state of the token: Engram [1]_.
 
     .. math:: g(x) = \alpha\, e, \qquad e = \sum_{j \in S(x)} v_j, \qquad
               \alpha = \sigma\Big(\frac{1}{\sqrt d} \langle c \odot \overline h, \overline{W e} \rangle\Big),
@@ -36,17 +36,17 @@ class HashMemory(Memory):
     Parameters
     ----------
     n_slots, d_model : int
-        Rows of all tables together (the primes that fit have a few less), and size of outputs and contexts.
+        Number of rows over all tables (the primes that fit give a few less), and size of outputs and contexts.
     ngram : sequence of int, default=(2, 3)
         Orders of n-grams.
     n_hashes : int, default=2
-        Tables of each order.
+        Number of tables for each order.
     gate : bool, default=True
         Whether outputs are gated by the context; without, :math:`\alpha = 1`.
     vocabulary : array-like of int of shape (n_tokens,), default=None
-        The canonical id of each id, so that spellings of a word share their rows; None for ids as they are.
+        Canonical id of each token id, so that spellings of a word share rows; None to use token ids directly.
     random_state : int, default=0
-        Of the hash.
+        Seed of the hash.
     sparse : bool, default=True
         Whether the gradient of the table is sparse, as of ``torch.nn.Embedding``: it holds the rows that were read, for
         ``torch.optim.SparseAdam`` or SGD. Give the other parameters to an optimizer of their own.

@@ -36,7 +36,7 @@ class LSHLayer(RoutedLayer):
     Attributes
     ----------
     values : Parameter of shape (buckets, out_features)
-        v, 0 at first: a bucket that no input has trained answers 0.
+        v, initially 0: an untrained bucket returns 0.
     slopes : Parameter of shape (buckets, in_features * out_features), or None
         M, row by row; 0 at first.
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MixtureOfExperts(RoutedLayer):
-    r"""Experts, each a small feed-forward layer; a token runs only through the experts that a router chooses.
+    r"""Experts, each a small feed-forward layer; each token runs only through the experts that a router chooses.
 
     .. math:: g(x) = \sum_{e \in S(x)} p_e(x)\, \phi(x B_e)\, A_e \quad\text{with}\quad
               \phi(u, v) = \mathrm{silu}(u) \odot v \text{ for SwiGLU}.
@@ -44,7 +44,7 @@ class MixtureOfExperts(RoutedLayer):
     d_model, d_hidden : int
         Sizes of a token and of the hidden layer of one expert.
     n_experts, n_active : int
-        Number of experts, and of experts per token, 2 unless given. A router object may state both.
+        Number of experts, and of experts per token (default 2). A router object may define both.
     router : str or Router, default="top_k"
         ``"top_k"`` (:class:`~sparsact.routing.SoftmaxTopK`, as in Mixtral), ``"sigmoid"``
         (:class:`~sparsact.routing.SigmoidTopK`, balanced by biases as in DeepSeek-V3), ``"expert_choice"``,
@@ -53,20 +53,20 @@ class MixtureOfExperts(RoutedLayer):
     activation : {"swiglu", "geglu", "reglu", "gelu", "relu", "silu", "squared_relu", "tanh", "identity"} or callable
         :math:`\phi`; the first three take two pre-activations a unit.
     n_shared : int, default=0
-        Experts that every token runs through in addition, with weight 1: one layer of ``n_shared * d_hidden`` units.
+        Number of experts that every token also runs through, with weight 1: one layer of ``n_shared * d_hidden`` units.
     d_out : int, default=None
         Size of an output; None for ``d_model``.
     bias : bool, default=False
         Whether experts have biases.
     jitter : float, default=0.0
-        In training, what a router that learns sees is multiplied by numbers uniform in [1 - jitter, 1 + jitter], from
+        In training, inputs of a learned router are multiplied by uniform numbers in [1 - jitter, 1 + jitter], from
         torch's own generator, as in Switch transformers.
     causal : bool or None, default=None
-        True refuses routers by which later tokens change the experts of earlier ones: ``"expert_choice"``, and any with
+        True refuses routers in which later tokens change the experts of earlier ones: ``"expert_choice"``, and any with
         a limited capacity. None warns once if ``"expert_choice"`` trains on sequences (..., T, d_model); False, for
         encoders and images, does not.
     route_features : int, default=None
-        Columns of ``route_by``, where the router looks at another tensor; 1 for token ids, of ``"hash_table"``.
+        Columns of ``route_by``, if the router reads another tensor; 1 for the token ids of ``"hash_table"``.
     generator : torch.Generator, default=None
         Draws the parameters; None for torch's own.
     **router_options
@@ -137,7 +137,7 @@ class MixtureOfExperts(RoutedLayer):
         made: dict[str, Any] = {"dtype": dtype, "device": device}
         chosen = expert_router(router, n_experts, n_active, router_options)
         if jitter and not chosen.trainable:
-            raise ValueError(f"`jitter` is for learned gates; {chosen!r} would hash other numbers.")
+            raise ValueError(f"`jitter` is for learned gates, and {chosen!r} would hash other numbers; leave it out.")
         self.causal = checked_option(causal, "`causal`", (None, False, True))
         if causal and chosen.reads_others:
             raise ValueError(
@@ -176,7 +176,7 @@ class MixtureOfExperts(RoutedLayer):
 
     @property
     def n_experts(self) -> int:
-        """Number of experts, shared ones not included."""
+        """Number of experts without shared ones."""
         return self.up_weight.shape[0]
 
     def route(self, x: Tensor, *, route_by: Tensor | None = None, mask: Tensor | None = None) -> Selection:
@@ -291,7 +291,7 @@ class MixtureOfExperts(RoutedLayer):
 
 @torch.no_grad()
 def update_biases(model: nn.Module, *, group: ProcessGroup | None = None) -> None:
-    """Move the biases of all routers that are balanced by biases, once after each step of training.
+    """Update the biases of all routers that balance by biases; call it once after each training step.
 
     Parameters
     ----------

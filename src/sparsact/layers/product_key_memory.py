@@ -16,7 +16,7 @@ from sparsact.validation.parameters import checked_size
 
 
 class ProductKeyMemory(Memory):
-    r"""Sums of the k table rows whose keys fit a query best, exactly and in :math:`O(\sqrt t)`: product keys [1]_.
+    r"""Sums of the k table rows whose keys match a query best, exactly and in :math:`O(\sqrt t)`: product keys [1]_.
 
     .. math:: g(x) = \sum_{h} \sum_{j \in S_h(x)} p_{hj}(x)\, v_j, \qquad q(x) = W x,
 
@@ -124,7 +124,7 @@ class ProductKeyMemory(Memory):
                 seen = queries[real] if real is not None and self.training else queries
                 if self.training and len(seen) == 1:
                     raise ValueError(
-                        "`batch_norm` needs two tokens or more in training; got 1: pass more, or call eval()."
+                        "`batch_norm` needs at least two tokens in training; got 1: pass more tokens, or call eval()."
                     )
                 normal = self.norm(seen)
                 queries = normal if seen is queries or real is None else queries.masked_scatter(real[:, None], normal)

@@ -20,7 +20,7 @@ PLAIN: Final = {"has_bias": False, "is_transposed": False, "is_concatenated": Tr
 
 
 def replace_experts(model: nn.Module) -> int:
-    """Let a model of transformers multiply the tokens of each expert together, in place.
+    """Replace the experts of a transformers model, in place, by experts that compute all their tokens in one product.
 
     Routers, parameters, their names and the model's class stay as they are: ``state_dict``, ``save_pretrained`` and
     optimizers see no change, and outputs are equal up to rounding.

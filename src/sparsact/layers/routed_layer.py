@@ -226,8 +226,8 @@ class Flops:
     Attributes
     ----------
     routing, active, dense : int
-        Of the choice of units, pre-activations that only it needs included; of the units that are on, as Table 1 of
-        paper B counts; and of the same layer with every unit on, without a router.
+        Operations of the choice of units, with pre-activations that only the choice needs; of the active units, as
+        Table 1 of paper B counts; and of the same layer without a router, with every unit active.
 
     Examples
     --------

@@ -24,16 +24,16 @@ WEIGHT: Final = 0.01
 
 @dataclass(frozen=True, eq=False)
 class RoutingLosses:
-    """What the routed layers of a model chose, and the losses that balance them: see :func:`routing_losses`.
+    """Choices of the routed layers of a model, and the losses that balance them; see :func:`routing_losses`.
 
     Attributes
     ----------
     weight : float
-        Of the sum of the auxiliary losses in ``total``.
+        Weight of the sum of the auxiliary losses in ``total``.
     layers : dict of str to torch.nn.Module
         The routed layers of the model by name, and experts that :func:`replace_experts` has replaced.
     selections : dict of str to list of Selection
-        Of each layer, one for each time that it ran.
+        Selections of each layer, one for each call.
     group : torch.distributed.ProcessGroup or None
         Processes whose tokens count together in ``total``.
 
@@ -140,7 +140,7 @@ def routing_losses(
     Parameters
     ----------
     model : torch.nn.Module
-        Holds one routed layer or more.
+        Model with at least one routed layer.
     weight : float, default=0.01
         w. With :math:`\lambda = 1` and :math:`\mu = 0.1` of the gates, balancing weighs 0.01 as in Switch transformers,
         and the z-loss 0.001 as in ST-MoE.

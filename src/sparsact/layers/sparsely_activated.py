@@ -27,7 +27,7 @@ takes_any_batch: Callable[[], bool] = getattr(torch.compiler, "is_exporting", to
 
 
 class SparselyActivatedLayer(RoutedLayer):
-    r"""A layer of ``n_units`` units; each input switches on the ones that a router chooses.
+    r"""A layer of ``n_units`` units; a router chooses the active units of each input.
 
     .. math:: g(x) = \sum_{j \in S(x)} m_j(x)\, \phi(\langle b_j, x \rangle + c_j)\, a_j + d,
 
@@ -39,9 +39,9 @@ class SparselyActivatedLayer(RoutedLayer):
     in_features, n_units, out_features : int
         Sizes of an input, of the layer of units, and of an output.
     router : Router
-        Chooses the units. One that looks at pre-activations (``TopK``) needs all of them: products with b are then
-        dense, and those with a sparse. One that looks at the input leaves the other units unread altogether. Where a
-        router has fewer units than ``n_units``, each of its own stands for ``n_units / n`` neighbours.
+        Chooses the units. A router of pre-activations (``TopK``) needs all of them: products with b are then dense,
+        and products with a sparse. A router of the input does not read the other units at all. If a router has fewer
+        units than ``n_units``, each of them stands for ``n_units / n`` neighbours.
     activation : {"identity", "relu", "gelu", "silu", "tanh"} or callable
         :math:`\phi`, applied to each unit.
     bias : bool
@@ -57,7 +57,7 @@ class SparselyActivatedLayer(RoutedLayer):
     up_weight : Parameter of shape (n_units, in_features)
         b, uniform within ``1 / sqrt(in_features)``, as ``torch.nn.Linear`` has it; so is ``up_bias`` (n_units,).
     down_weight : Parameter of shape (n_units, out_features)
-        a, a row for each unit, uniform within ``1 / sqrt(max_active)``: only those units reach an output. So is
+        a, one row per unit, uniform within ``1 / sqrt(max_active)``, as only active units reach an output. So is
         ``down_bias`` (out_features,).
 
     Notes
@@ -112,7 +112,7 @@ class SparselyActivatedLayer(RoutedLayer):
         self.down_bias = nn.Parameter(torch.empty(out_features, **made)) if bias else None
         units = router.width(routed)
         if n_units % units:
-            raise ValueError(f"{router!r} chooses among {units} units, which do not divide `n_units` = {n_units}.")
+            raise ValueError(f"`n_units` = {n_units} is no multiple of the {units} units of {router!r}; change it.")
         self._block = n_units // units  # neighbours that one unit of the router stands for
         self._fill(generator)
 
@@ -122,7 +122,7 @@ class SparselyActivatedLayer(RoutedLayer):
 
     @property
     def max_active(self) -> int:
-        """Maximum number of units that an input switches on."""
+        """Maximum number of active units per input."""
         return self.routing.router.max_active(self.routing.in_features) * self._block
 
     def route(self, x: Tensor) -> Selection:

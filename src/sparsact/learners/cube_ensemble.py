@@ -85,12 +85,12 @@ class CubeEnsemble(ExportedFunction):
         n = self._values.size.bit_length() - 1
         if self._values.shape != (1 << n,) or not 1 <= n <= LARGEST_CUBE:
             raise ValueError(
-                f"`values` holds 2**n numbers, for n from 1 to {LARGEST_CUBE}; got shape {self._values.shape}."
+                f"`values` must hold 2**n numbers, for n from 1 to {LARGEST_CUBE}; got shape {self._values.shape}."
             )
         self.weights_ = {name: float(weight) for name, weight in weights.items()}
         residuals = checked_reals(residuals, "`residuals`")
         if residuals.ndim != 1 or not residuals.size or (residuals < 0).any():
-            raise ValueError("`residuals` holds at least one number, none of them negative.")
+            raise ValueError("`residuals` must hold at least one number, and no negative one.")
         self._errors = kept_errors(residuals, _MOST_RESIDUALS)
         self._deviations = None if deviations is None else checked_reals(deviations, "`deviations`")
         if self._deviations is not None and self._deviations.shape != self._values.shape:
@@ -98,7 +98,7 @@ class CubeEnsemble(ExportedFunction):
         self.n_features_in_ = n
 
     def predict(self, X: ArrayLike) -> Array:
-        """Values at rows of bits X (m, n), (m,), which have no names: frames are refused."""
+        """Values (m,) at rows of bits X (m, n), an array; data frames raise an error."""
         if _get_feature_names(X) is not None:
             raise ValueError(
                 "`X` has named columns, and a CubeEnsemble takes bits by their places: of a table's model call "
@@ -119,7 +119,7 @@ class CubeEnsemble(ExportedFunction):
         return intervals_about(self.predict(X), self._errors, confidence)
 
     def with_deviations(self, deviations: ArrayLike) -> Self:
-        """The same with other deviations."""
+        """The ensemble with other deviations."""
         return type(self)(self._values, self.weights_, self._errors, deviations)
 
     @property

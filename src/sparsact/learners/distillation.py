@@ -103,7 +103,7 @@ def distil(
     confidence : float, default=0.95
         Of the intervals.
     random_state : int, RandomState or None, default=None
-        Of the rows held out, of the folds and of the rows drawn.
+        Seed of the rows held out, of the folds and of the rows drawn.
 
     Returns
     -------
@@ -145,12 +145,12 @@ def distil(
     if X.ndim != 2 or not X.shape[1] or y.shape != X.shape[:1] or len(y) < _FEWEST:
         raise ValueError(f"`X` and `y` must have shapes (m, d) and (m,), m >= {_FEWEST}; got {X.shape} and {y.shape}.")
     if not 1e-150 < (size := np.abs(y).max()) < 1e150 and size:
-        raise ValueError(f"`y` reaches a size of {size:.0e}, whose square is no float; write it in another unit.")
+        raise ValueError(f"`y` reaches a size of {size:.0e}, whose square overflows; write it in another unit.")
     if checked_probability(held_out, "`held_out`") > 0.5 or round(held_out * len(y)) < 2:
         raise ValueError(f"`held_out` must be at most 0.5, and 2 rows or more of {len(y)}; got {held_out}.")
     checked_size(n_folds, "`n_folds`", minimum=2, maximum=20)
     if students is not None and not students:
-        raise ValueError("`students` must hold an estimator or more; got none: pass some, or None for the default.")
+        raise ValueError("`students` must hold at least one estimator; got none: pass one, or None for the default.")
     if max_microseconds is not None:
         checked_positive(max_microseconds, "`max_microseconds`")
     if out_of_fold is not None and teacher is not None:
@@ -169,7 +169,7 @@ def distil(
         folds = KFold(n_folds, shuffle=True, random_state=seed)
         labels, early, late = _labels(teacher, X, y, (train, validation, test), folds)
     elif n_extra_rows:
-        raise ValueError("extra rows need a teacher that saw no row held out; with `out_of_fold` pass n_extra_rows=0.")
+        raise ValueError("extra rows need a teacher that saw no held-out row; with `out_of_fold` pass n_extra_rows=0.")
     else:
         labels, early, late = checked_per_row(out_of_fold, len(y), "`out_of_fold`"), None, teacher
 
@@ -192,7 +192,7 @@ def distil(
     model = clone(search.students[name])
     model.fit(*learned(known, share, _drawn(X[known], late, n_drawn, rng) if used else none))
     if (answer := search.answer(model)) is None:
-        raise ValueError(f"no student answers within max_microseconds={max_microseconds} a row here; raise the limit.")
+        raise ValueError(f"no student answers within max_microseconds={max_microseconds} per row; raise the limit.")
     values, truth = checked_per_row(answer(X[test]), len(test), "a student"), y[test]
     ours, theirs = (values - truth) ** 2, (labels[test] - truth) ** 2
     result = Distillation(

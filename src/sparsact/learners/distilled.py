@@ -106,13 +106,13 @@ class Distillation:
 
     def __str__(self) -> str:
         labels = f"{1 - self.truth_share:.0%} teacher, {self.truth_share:.0%} targets"
-        tried = "  tried: {:<22} targets {:.0%}, {:,} rows drawn, error {:.4g}, {:.2g} us a row"
+        tried = "  tried: {:<22} targets {:.0%}, {:,} rows drawn, error {:.4g}, {:.2g} us per row"
         slow = "  tried: {:<22} too slow"
         return "\n".join(
             [
                 f"{self.student}, labels {labels}; root mean squared errors on {len(self.held_out):,} held-out rows:",
-                f"  student error          {self.error}, {self.microseconds:.2g} us a row",
-                f"  teacher error          {self.teacher_error}, {self.teacher_microseconds:.2g} us a row",
+                f"  student error          {self.error}, {self.microseconds:.2g} us per row",
+                f"  teacher error          {self.teacher_error}, {self.teacher_microseconds:.2g} us per row",
                 f"  student / teacher      {self.ratio}",
                 f"  student vs. teacher    {self.distance}",
                 *(tried.format(*trial) if trial.error < inf else slow.format(*trial) for trial in self.trials),

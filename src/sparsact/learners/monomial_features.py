@@ -74,7 +74,7 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
         return tags
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """See how the rows X (m, n) are written; a MemoryError if memory does not hold a list of the monomials."""
+        """Find the encoding of rows X (m, n); a MemoryError if a list of the monomials does not fit into memory."""
         self._validate_params()
         rows = numeric_rows(self, X, reset=True, ensure_all_finite=self.domain != "cube")
         set_encoding(self, rows)
@@ -98,14 +98,14 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
         return "real" if self.encoding_ is None else "cube"
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The monomials of rows X (m, n), an array (m, D); a MemoryError if memory does not hold it twice."""
+        """The monomials of rows X (m, n), an array (m, D); a MemoryError unless it fits into memory twice."""
         check_is_fitted(self)
         rows = numeric_rows(self, X, reset=False, ensure_all_finite=self.encoding_ is None)
         nbytes = 2 * 8.0 * rows.shape[0] * len(self._family)
         if not has_room(nbytes, self._max_memory):
             raise MemoryError(
                 f"{rows.shape[0]:,} rows of {len(self._family):,} monomials need about {nbytes / 2**30:,.1f} GiB; pass "
-                "fewer rows at once, or fit LowDegreeRegressor, which does without this matrix."
+                "fewer rows at once, or fit LowDegreeRegressor, which does not need this matrix."
             )
         names = getattr(self, "feature_names_in_", None)
         blocks = dense_blocks(rows) if self.encoding_ is None else [unpack(pack(rows, self.encoding_, names))]

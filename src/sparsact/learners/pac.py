@@ -209,8 +209,8 @@ def _checked_rows(X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
     rows, targets = np.asarray(X), checked_reals(y, "`y`")
     if rows.ndim != 2 or targets.shape != (len(rows),):
         raise ValueError(
-            f"`X` must be a table and `y` hold one target a row; got shapes {rows.shape} and {targets.shape}. "
-            "Learn several targets one by one, each with its share of delta."
+            f"`X` must be a table and `y` hold one target per row; got shapes {rows.shape} and {targets.shape}. "
+            "Learn several targets one at a time, each with a share of delta."
         )
     if len(rows) < 8:
         raise ValueError(f"rows are fitted and held out, at least 4 of each; got {len(rows)} rows: pass more.")
@@ -223,7 +223,7 @@ def _checked_network(inputs: str, real: bool, **parameters: float | None) -> dic
     check_named(**given)
     if inputs == "uniform" and real:
         raise ValueError(
-            'inputs="uniform" is about the cube, and `X` holds other numbers than signs or bits; pass signs or bits, '
+            'inputs="uniform" is for points of the cube, and `X` holds other numbers; pass signs or bits, '
             'or inputs="any" with n_units and max_active.'
         )
     if inputs == "any" and not {"s", "k"} <= set(given):
@@ -266,7 +266,7 @@ class _Task:
         C = self._largest_value() if self.has_class else 0.0
         low, high = (-C, C) if y_range is None else map(float, y_range)
         if not (isfinite(low) and isfinite(high) and low <= high):
-            raise ValueError(f"`y_range` must be two finite numbers, the lesser first; got {y_range!r}.")
+            raise ValueError(f"`y_range` must be two finite numbers, the smaller first; got {y_range!r}.")
         beyond = np.flatnonzero((targets < low) | (targets > high))
         if len(beyond):
             raise ValueError(
@@ -291,7 +291,7 @@ class _Task:
         if least > n_held_out:
             raise ValueError(
                 f"an error bound of {self.epsilon:g} for targets within {_interval(limits)} takes {least:,.0f} held-"
-                f"out rows even where no error is made, and of {m:,} rows {n_held_out:,} are held out. Pass "
+                f"out rows even for a model without errors, and of {m:,} rows {n_held_out:,} are held out. Pass "
                 f"{2 * least:,.0f} rows or more, a larger epsilon, or a narrower y_range."
             )
 

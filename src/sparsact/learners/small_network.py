@@ -36,7 +36,7 @@ class SmallNetworkRegressor(ExportedFunction, RegressorMixin, BaseEstimator):  #
     n_units : tuple of int, default=(64, 64)
         Units of each layer.
     random_state : int, RandomState or None, default=None
-        Of the weights at the start.
+        Seed of the weights at the start.
 
     Attributes
     ----------

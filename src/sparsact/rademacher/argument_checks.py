@@ -46,13 +46,13 @@ def checked_draws(signs: ArrayLike | None, m: int) -> NDArray[np.float64]:
     if signs is None:
         if m > MAX_POINTS:
             raise ValueError(
-                f"{m} points have 2**{m} sign vectors, too many to take all: draw some and pass them as `signs`, "
+                f"{m} points have 2**{m} sign vectors, too many to use all: draw some and pass them as `signs`, "
                 f"rng.choice([-1, 1], size=(120, {m}))."
             )
         return points(m).astype(np.float64)
     draws = checked_signs(signs, m).astype(np.float64)
     if len(draws) < 2:
-        raise ValueError(f"`signs` must have at least 2 rows, or there is no standard error; got {len(draws)}.")
+        raise ValueError(f"`signs` must have at least 2 rows, to give a standard error; got {len(draws)}.")
     return draws
 
 

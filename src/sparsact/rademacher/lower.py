@@ -231,7 +231,7 @@ def correlating_network(
     rows, everywhere = checked_sample(X, support)
     c = checked_reals(coefficients, "`coefficients`")
     if c.shape != (len(rows),):
-        raise ValueError(f"`coefficients` must hold one number a point, shape ({len(rows)},); got shape {c.shape}.")
+        raise ValueError(f"`coefficients` must hold one number per point, shape ({len(rows)},); got shape {c.shape}.")
     check_scale(W, B)
     s, n_rounds, n_starts = (
         checked_size(value, f"`{name}`") for name, value in (("s", s), ("n_rounds", n_rounds), ("n_starts", n_starts))

@@ -16,7 +16,7 @@ from sparsact.validation.parameters import check_random_state, check_sizes
 
 @dataclass(frozen=True)
 class BlockTop1(Router):
-    r"""In each of s blocks of t' units, the one that a controller scores highest (Section 3.1 of the paper).
+    r"""In each of s blocks of t' units, chooses the one with the highest controller score (Section 3.1 of the paper).
 
     The scores of [1]_ are :math:`U (D x)`, of rank r. In training a unit's weight is 1 with the gradient of its
     probability within the block (a straight-through estimator); a layer may add Gumbel noise to the scores as the state
@@ -25,11 +25,11 @@ class BlockTop1(Router):
     Parameters
     ----------
     n_blocks, block_size : int
-        s and t'; there are s t' units.
+        Number s of blocks and number t' of units in each.
     rank : int, optional
-        r; default: the number of blocks, at most that of columns.
+        Rank r of the controller; default: the number of blocks, or of columns if there are fewer.
     random_state : int, default=0
-        Of the controller, where no state is given.
+        Seed of the controller; used if no state is given.
 
     References
     ----------
@@ -63,7 +63,7 @@ class BlockTop1(Router):
         return self.n_blocks * self.block_size
 
     def max_active(self, in_features: int) -> int:
-        """One a block."""
+        """One per block."""
         return self.n_blocks
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:

@@ -14,7 +14,7 @@ from sparsact.validation.parameters import check_numbers
 
 @dataclass(frozen=True)
 class ExpertChoice(ExpertGate):
-    r"""Each of E experts takes the inputs of its largest probabilities, the same number of a batch each.
+    r"""Each of E experts chooses the inputs with its largest probabilities, the same number for every expert.
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, expert i takes the :math:`\lceil c\, m / E \rceil` of m inputs with the
     largest :math:`p_i(x)` and weights them by it [1]_. The load is even by construction, so there is no auxiliary loss;
@@ -25,9 +25,9 @@ class ExpertChoice(ExpertGate):
     n_experts : int
         E.
     capacity_factor : float, default=2.0
-        c, the mean number of experts of an input.
+        Mean number c of experts per input.
     random_state : int, default=0
-        Of the gate, where no state is given.
+        Seed of the gate; used if no state is given.
     group_size : int or None, default=None
         Number of consecutive inputs (a text, an image) that experts choose among; None for the whole batch.
 
@@ -64,7 +64,7 @@ class ExpertChoice(ExpertGate):
         return self.n_experts
 
     def mean_active(self, in_features: int) -> float:
-        """Experts of an input, in the mean."""
+        """Mean number of experts per input."""
         return min(self.capacity_factor, self.n_experts)
 
     def select(self, x: Array, state: State, *, training: bool = False) -> Selection:

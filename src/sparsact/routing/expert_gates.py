@@ -81,7 +81,7 @@ class ExpertGate(Router):
 
 @dataclass(frozen=True)
 class InputChoice(ExpertGate):
-    """Base of gates by which each input chooses its k experts of the highest scores, balanced by auxiliary losses."""
+    """Base of gates where each input chooses the k experts with the highest scores; auxiliary losses balance them."""
 
     _: KW_ONLY
     eval_capacity_factor: float | None = None
@@ -197,7 +197,7 @@ def softmax(logits: Array) -> Any:
 
 @dataclass(frozen=True)
 class SoftmaxTopK(InputChoice):
-    r"""The k most probable of E experts: the gate of Mixtral, OLMoE and Qwen3.
+    r"""Chooses the k most probable of E experts: the gate of Mixtral, OLMoE and Qwen3.
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, the k largest :math:`p_i(x)` are chosen. Their weights are
     :math:`p_i / \sum_{j\ \mathrm{chosen}} p_j`, a softmax over the chosen [1]_, or :math:`p_i` itself [2]_. The
@@ -214,14 +214,14 @@ class SoftmaxTopK(InputChoice):
     n_experts, n_active : int
         E, and k, 2 by default.
     normalise : {"chosen", "all"}, default=None
-        Over which experts the weights add up to 1. None is ``"chosen"`` for two experts and more, and ``"all"`` for
-        one: over itself alone it always has the weight 1, and the task gives the gate no gradient.
+        Experts over which the weights sum to 1. None means ``"chosen"`` for two or more experts, and ``"all"`` for
+        one: a single chosen expert would always have weight 1, and the task would give the gate no gradient.
     capacity_factor, eval_capacity_factor : float or None, default=None
-        In training and outside of it, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
-        With a limit, an input may lose its expert to others of its group, later tokens of a text included.
+        In training and in evaluation, an expert takes at most ``ceil(factor * k * m / E)`` of m inputs. None: no limit.
+        With a limit, an input may lose its expert to others in its group, including later tokens of a text.
     priority : {"weight", "arrival"}
-        Which inputs keep their expert when it is full: the ones of the largest probability, before it is normalised
-        over the chosen [3]_, or the first of the batch.
+        Inputs that keep a full expert: the ones with the largest probability, before normalisation over the chosen
+        experts [3]_, or the first of the batch.
     group_size : int or None, default=None
         Number of consecutive inputs (a text, the inputs of a process) that share a room; None for the whole batch.
     load_balance, z_loss : float, default=1.0 and 0.1
@@ -230,7 +230,7 @@ class SoftmaxTopK(InputChoice):
         Weight of the first term within each sequence, with choices without biases, averaged over sequences by their
         inputs without padding: equations (17) to (20) of [4]_, whose :math:`\alpha` of 0.0001 is 0.01 here.
     random_state : int, default=0
-        Of the gate, where no state is given.
+        Seed of the gate; used if no state is given.
 
     References
     ----------

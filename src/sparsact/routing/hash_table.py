@@ -17,7 +17,7 @@ from sparsact.validation.parameters import check_random_state, check_sizes, chec
 
 @dataclass(frozen=True)
 class HashTable(Router):
-    """The experts that a table lists for a token id, with weight 1: the hash layers of Roller et al. [1]_.
+    """Chooses the experts that a table lists for a token id, with weight 1: the hash layers of Roller et al. [1]_.
 
     The id is the first column of an input, modulo ``n_tokens``. A fresh table gives every expert the same number of
     ids, at random; :func:`balanced_table` takes their frequencies into account, :func:`clustered_table` their
@@ -26,11 +26,11 @@ class HashTable(Router):
     Parameters
     ----------
     n_tokens, n_experts : int
-        Rows of the table, and experts.
+        Number of rows of the table, and of experts.
     n_active : int, default=1
-        Experts of a token.
+        Number of experts per token.
     random_state : int, default=0
-        Of the table, where no state is given.
+        Seed of the table; used if no state is given.
 
     References
     ----------
@@ -88,14 +88,14 @@ def balanced_table(counts: ArrayLike, n_experts: int, *, n_active: int = 1) -> N
     Parameters
     ----------
     counts : array-like of shape (n_tokens,)
-        How often each token occurs.
+        Number of occurrences of each token.
     n_experts, n_active : int
         Experts, and experts per token.
 
     Returns
     -------
     table : ndarray of shape (n_tokens, n_active), int64
-        For :class:`HashTable`. No two experts' loads differ by more than the largest count.
+        Table for :class:`HashTable`. Loads of two experts differ by at most the largest count.
 
     Notes
     -----
@@ -130,12 +130,12 @@ def clustered_table(
     n_experts, n_active : int
         Centres, and centres per token.
     random_state : int, default=0
-        Of k-means.
+        Seed of k-means.
 
     Returns
     -------
     table : ndarray of shape (n_tokens, n_active), int64
-        For :class:`HashTable`. Loads follow the clusters, and may be uneven.
+        Table for :class:`HashTable`. Loads follow the clusters and may be uneven.
 
     Examples
     --------
@@ -148,6 +148,6 @@ def clustered_table(
     rows = checked_reals(embeddings, "`embeddings`")
     check_choice(checked_size(n_active, "`n_active`"), checked_size(n_experts, "`n_experts`"))
     if rows.ndim != 2 or len(rows) < n_experts:
-        raise ValueError(f"`embeddings` must be {n_experts} rows or more, as there are experts; got {rows.shape}.")
+        raise ValueError(f"`embeddings` needs a row for each of {n_experts} experts, or more; got {rows.shape}.")
     distances = KMeans(n_experts, n_init=4, random_state=random_state).fit(rows).transform(rows)
     return np.sort(np.argsort(distances, axis=1, kind="stable")[:, :n_active], axis=1)

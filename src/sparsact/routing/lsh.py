@@ -67,11 +67,11 @@ class HyperplaneLSH(Router):
     Parameters
     ----------
     n_hashes : int
-        Hyperplanes per table, m, at most 30.
+        Number m of hyperplanes per table, at most 30.
     n_tables : int, default=1
         Tables, s.
     random_state : int, default=0
-        Of the normals, where no state is given.
+        Seed of the normals; used if no state is given.
 
     Examples
     --------
@@ -93,14 +93,14 @@ class HyperplaneLSH(Router):
         check_sizes(self, "n_hashes", "n_tables")
         check_random_state(self)
         if self.n_hashes > MAX_HYPERPLANES:
-            raise ValueError(f"`n_hashes` is at most {MAX_HYPERPLANES}, as a table has 2**n_hashes units.")
+            raise ValueError(f"`n_hashes` must be at most {MAX_HYPERPLANES}, because a table has 2**n_hashes units.")
 
     def width(self, in_features: int) -> int:
         """Units of all tables."""
         return int(self.n_tables * 2**self.n_hashes)
 
     def max_active(self, in_features: int) -> int:
-        """One a table."""
+        """One per table."""
         return self.n_tables
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
@@ -169,11 +169,11 @@ class EuclideanLSH(Router):
     n_hashes : int
         Projections per table.
     bucket_width : float
-        w, in units of x.
+        Width w of the intervals, in units of x.
     n_tables, n_buckets : int, default=1 and 1024
-        Tables, and units per table.
+        Number of tables, and of units per table.
     random_state : int, default=0
-        Of the projections, where no state is given.
+        Seed of the projections; used if no state is given.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class EuclideanLSH(Router):
         return self.n_tables * self.n_buckets
 
     def max_active(self, in_features: int) -> int:
-        """One a table."""
+        """One per table."""
         return self.n_tables
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:

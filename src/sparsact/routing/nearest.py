@@ -19,7 +19,7 @@ from sparsact.validation.parameters import check_random_state, check_sizes
 
 @dataclass(frozen=True)
 class Nearest(Router):
-    """The k nearest of some centres, by Euclidean distance; of equally near ones the first (Section 3, k-NN).
+    """Chooses the k nearest centres in Euclidean distance, the first of equally near ones (Section 3, k-NN).
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Nearest(Router):
     n_centres : int, default=256
         Standard normal centres to draw, where no state is given.
     random_state : int, default=0
-        Of those.
+        Seed of the points.
 
     Examples
     --------
@@ -79,14 +79,14 @@ class Nearest(Router):
 
 @dataclass(frozen=True)
 class Interpolation(Router):
-    """The unit whose point the input is; none for any other input (Section 3, interpolation).
+    """Chooses the unit whose point equals the input, and none for other inputs (Section 3, interpolation).
 
     Parameters
     ----------
     n_points : int, default=256
         Standard normal points to draw, where no state is given.
     random_state : int, default=0
-        Of those.
+        Seed of the points.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Interpolation(Router):
         """The state whose units are these points (t, in_features), no two alike."""
         rows = _points(points, "points")
         if len(np.unique(rows, axis=0)) != len(rows):
-            raise ValueError("two points are equal; a function has one value at each: drop one.")
+            raise ValueError("two points are equal, and a function has one value at each point: drop one of them.")
         return {"points": rows}
 
     def width(self, in_features: int) -> int:

@@ -20,16 +20,16 @@ from sparsact.validation.parameters import check_random_state, check_sizes, chec
 
 @dataclass(frozen=True, eq=False)
 class Collisions:
-    """How often different n-grams share slots.
+    """Number of different n-grams that share slots.
 
     Attributes
     ----------
     n_grams : ndarray of shape (orders,), int64
         Number of different n-grams of each order.
     shared : ndarray of shape (orders, n_hashes)
-        Share of them whose slot in a table is another one's too; u in p slots have :math:`1 - (1 - 1/p)^{u - 1}`.
+        Share of n-grams whose slot in a table also holds another one; u in p slots have :math:`1 - (1 - 1/p)^{u - 1}`.
     inseparable : ndarray of shape (orders,)
-        Share of them that have all slots in common with another one.
+        Share of n-grams that share all slots with another one.
     """
 
     n_grams: NDArray[np.int64]
@@ -52,13 +52,13 @@ class NGramHash(Router):
     Parameters
     ----------
     n_slots : int
-        Slots of all tables together; the largest primes that fit have a few less.
+        Number of slots over all tables; the largest primes that fit give a few less.
     ngram : sequence of int, default=(2, 3)
         Orders n, increasing.
     n_hashes : int, default=2
-        Tables of each order.
+        Number of tables for each order.
     random_state : int, default=0
-        Of the hash.
+        Seed of the hash.
 
     References
     ----------

@@ -37,7 +37,7 @@ class ProductKeys(Router):
     n_heads : int, default=1
         Heads.
     random_state : int, default=0
-        Of the keys, where no state is given.
+        Seed of the keys; used if no state is given.
 
     Notes
     -----

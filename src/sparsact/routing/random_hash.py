@@ -17,7 +17,7 @@ from sparsact.validation.parameters import check_random_state, check_sizes
 
 @dataclass(frozen=True)
 class RandomHash(Router):
-    """Units by a hash of the input's bits: every set of them is as likely, and near inputs have nothing in common.
+    """Chooses units by a hash of the input's bits: all sets are equally likely, and close inputs get unrelated sets.
 
     The same input has the same units in every process, on every platform, in every dtype that holds its numbers
     exactly, for -0.0 as for 0.0: numbers are taken as float64, and only whole numbers are computed with. The paper's
@@ -31,7 +31,7 @@ class RandomHash(Router):
     n_units : int, optional
         Units to choose from; default: as many as inputs have columns.
     random_state : int, default=0
-        Of the hash.
+        Seed of the hash.
 
     Examples
     --------

@@ -70,15 +70,15 @@ class Router(ABC):
         """Number of units to choose from, for inputs of ``in_features`` columns."""
 
     def max_active(self, in_features: int) -> int:
-        """Maximum number of units that an input switches on, outside of training: one, unless a router has more."""
+        """Maximum number of active units per input outside of training: one, unless a router defines more."""
         return 1
 
     def mean_active(self, in_features: int) -> float:
-        """Number of units that an input switches on, in the mean."""
+        """Mean number of active units per input."""
         return self.max_active(in_features)
 
     def most_taken(self, m: int, *, training: bool) -> int | None:
-        """The most places of a batch of m inputs that all units take together; None for no limit."""
+        """Largest number of choices that all units accept from a batch of m inputs; None for no limit."""
         return None
 
     @property
@@ -137,7 +137,7 @@ class Router(ABC):
 
 
 def check_choice(n_active: int, n_units: int) -> None:
-    """Raise a ValueError if an input is to have more units than there are."""
+    """Raise a ValueError if ``n_active`` exceeds the number of units."""
     if n_active > n_units:
         raise ValueError(f"a router cannot choose {n_active} of {n_units} units; pass n_active <= {n_units}.")
 
@@ -176,9 +176,9 @@ def _checked_entry(value: ArrayLike | Tensor, shape: Shape | None, x: Any, what:
     if not is_tensor(array):
         return like(array, x) if is_tensor(x) else array
     if not is_tensor(x):
-        raise ValueError(f"{what} is a torch tensor but the inputs are not; pass both as one kind.")
+        raise ValueError(f"{what} is a torch tensor but the inputs are not; pass both as tensors or both as arrays.")
     if array.device != x.device:
-        raise ValueError(f"{what} is on {array.device}, the inputs on {x.device}; bring them together.")
+        raise ValueError(f"{what} is on {array.device}, the inputs on {x.device}; move both to one device.")
     return array
 
 
@@ -188,7 +188,7 @@ def named(name: str, **hyperparameters: Any) -> Router:
     Parameters
     ----------
     name : str
-        As in ``Router.name``: ``"top_k"``, ``"tree"``.
+        Name of a router, such as ``"top_k"`` or ``"tree"``.
     **hyperparameters
         Of that router.
 

@@ -14,24 +14,24 @@ EMPTY: Final = -1
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Units that each of m inputs switches on, at most k of ``n_units`` for each.
+    """Units chosen for each of m inputs, at most k of ``n_units`` for each.
 
     All arrays are NumPy or torch, as the router's input is, on the same device.
 
     Attributes
     ----------
     indices : (m, k) int64
-        Units, in increasing order; ``EMPTY`` (-1) where a place is not taken.
+        Numbers of the units, in increasing order; ``EMPTY`` (-1) for an empty place.
     weights : (m, k) float
-        Factor of each unit: 1 for a mask, a probability for a gate, 0 where a place is not taken.
+        Factor of each unit: 1 for a mask, a probability for a gate, 0 for an empty place.
     logits : (m, ...) float or None
         The scores on which the choice is based, if any.
     auxiliary_loss : scalar of the kind of ``weights``
         Term for the training loss, not yet scaled; 0 for most routers.
     counts : (n_units,) int64
-        Inputs that each unit was chosen for, before any were dropped.
+        Number of inputs that chose each unit, before any was dropped.
     dropped : (m,) bool
-        Inputs that lost a unit because its capacity was full.
+        Whether a full unit dropped the input.
     real : (m,) bool or None
         False for padding; None where there is none.
     is_partial : bool

@@ -18,22 +18,21 @@ MOST_DEAD, LEAST_FAIRNESS = 0.5, 0.25
 
 
 class RoutingCollapseWarning(UserWarning):
-    """Most inputs are sent to few of the units."""
+    """Most inputs go to few units."""
 
 
 @dataclass(frozen=True, eq=False)
 class RoutingStatistics:
-    """How the inputs seen so far were spread over the units; statistics of batches add up.
+    """Load of each unit over the inputs so far; statistics of batches can be added.
 
     Attributes
     ----------
     counts : ndarray of shape (n_units,), int64
-        Inputs that each unit was chosen for, before drops.
+        Number of inputs that chose each unit, before any was dropped.
     n_inputs, n_places : int
-        Inputs without padding, and places for units that they have in all.
+        Number of inputs without padding, and number of their places for units in total.
     n_dropped, n_missed : int
-        Inputs that lost a unit to its capacity; places that are empty for another reason, as in an unseen bucket;
-        none where experts choose their inputs.
+        Number of inputs that a full unit dropped, and of other empty places; 0 if experts choose their inputs.
     """
 
     counts: NDArray[np.int64]
@@ -48,7 +47,8 @@ class RoutingStatistics:
 
         >>> from sparsact.routing import TopK
         >>> print(RoutingStatistics.of(TopK(1)([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])))
-        3 inputs over 2 units: busiest 1.33 times its share, dead 0 %, Jain index 0.90, dropped 0 %, missed 0 %
+        3 inputs over 2 units: the busiest has 1.33 times the mean load, 0 % are never used, Jain index 0.90, 0 % of
+        inputs dropped, 0 % of places empty
         """
         counts, empty, dropped = (_plain(a) for a in (selection.counts, selection.indices == EMPTY, selection.dropped))
         real = np.ones_like(dropped) if selection.real is None else _plain(selection.real)
@@ -58,17 +58,17 @@ class RoutingStatistics:
 
     def __add__(self, other: RoutingStatistics) -> RoutingStatistics:
         if len(self.counts) != len(other.counts):
-            raise ValueError(f"statistics of {len(self.counts)} and of {len(other.counts)} units do not add up.")
+            raise ValueError(f"cannot add statistics of {len(self.counts)} and {len(other.counts)} units.")
         return RoutingStatistics(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
     @property
     def load(self) -> NDArray[np.float64]:
-        """Share of all choices that fell on each unit, (n_units,)."""
+        """Share of all choices that went to each unit, (n_units,)."""
         return np.asarray(self.counts / max(1, int(self.counts.sum())))
 
     @property
     def imbalance(self) -> float:
-        """Load of the busiest unit over the ideal, 1 / n_units; 1 when perfectly even."""
+        """Load of the busiest unit over the mean load, 1 / n_units; 1 if the load is even."""
         return float(self.load.max() * len(self.counts))
 
     @property
@@ -90,12 +90,12 @@ class RoutingStatistics:
 
     @property
     def drop_rate(self) -> float:
-        """Share of inputs that lost a unit to its capacity."""
+        """Share of inputs that a full unit dropped."""
         return self.n_dropped / max(1, self.n_inputs)
 
     @property
     def miss_rate(self) -> float:
-        """Share of places that stayed empty for another reason than capacity."""
+        """Share of places that are empty for a reason other than capacity."""
         return self.n_missed / max(1, self.n_places)
 
     @property
@@ -113,19 +113,19 @@ class RoutingStatistics:
 
     def __str__(self) -> str:
         return (
-            f"{self.n_inputs:,} inputs over {len(self.counts):,} units: busiest {self.imbalance:.2f} times its "
-            f"share, dead {self.dead_share:.0%}, Jain index {self.jain_index:.2f}, dropped {self.drop_rate:.0%}, "
-            f"missed {self.miss_rate:.0%}"
+            f"{self.n_inputs:,} inputs over {len(self.counts):,} units: the busiest has {self.imbalance:.2f} times the "
+            f"mean load, {self.dead_share:.0%} are never used, Jain index {self.jain_index:.2f}, "
+            f"{self.drop_rate:.0%} of inputs dropped, {self.miss_rate:.0%} of places empty"
         ).replace("%", " %")
 
 
 def warn_of_collapse(statistics: RoutingStatistics) -> None:
-    """Warn, by a :class:`RoutingCollapseWarning` with figures and remedies, where routing has collapsed.
+    """Issue a :class:`RoutingCollapseWarning` with figures and remedies if routing has collapsed.
 
     Parameters
     ----------
     statistics : RoutingStatistics
-        Of the batches so far.
+        Statistics of the batches so far.
 
     Examples
     --------

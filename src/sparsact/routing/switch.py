@@ -10,7 +10,7 @@ from sparsact.routing.expert_gates import InputChoice
 
 @dataclass(frozen=True)
 class Switch(InputChoice):
-    r"""The most probable of E experts, weighted by its probability.
+    r"""Chooses the most probable of E experts, weighted by its probability.
 
     With :math:`p(x) = \mathrm{softmax}(Gx)`, the input goes to :math:`\arg\max_i p_i(x)`. In training an expert takes
     at most :math:`\lceil c\, m / E \rceil` of a batch of m inputs, in order of arrival; later ones are dropped: they
@@ -26,11 +26,11 @@ class Switch(InputChoice):
     n_experts : int
         Experts, E.
     capacity_factor, eval_capacity_factor : float or None, default=1.25 and None
-        c in training and outside of it; None for no limit.
+        Factor c in training and in evaluation; None for no limit.
     load_balance, z_loss : float, default=1.0 and 0.0
         :math:`\lambda`, and :math:`\mu` against large logits [2]_. Training adds about 0.01 of the auxiliary loss.
     random_state : int, default=0
-        Of the gate, where no state is given.
+        Seed of the gate; used if no state is given.
     priority, group_size, sequence_balance
         As in :class:`SoftmaxTopK`; by default ``"arrival"``, room in the whole batch, and 0.
 

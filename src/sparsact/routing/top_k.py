@@ -29,14 +29,14 @@ def largest(values: Array, k: int) -> Any:
 
 @dataclass(frozen=True)
 class TopK(Router):
-    """The k units with the largest pre-activations, or the largest in absolute value; of equal ones the first.
+    """Chooses the k units with the largest pre-activations, or absolute values; the first of equal ones.
 
     Parameters
     ----------
     n_active : int
         Active units.
     absolute : bool, default=False
-        Rank by absolute value. The paper does not say which it means (Appendix A.1).
+        Rank by absolute value. The paper leaves this open (Appendix A.1).
 
     Examples
     --------

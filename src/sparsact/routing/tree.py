@@ -18,7 +18,7 @@ MAX_LEVELS: Final = 24
 
 @dataclass(frozen=True)
 class Tree(Router):
-    r"""The leaf at the end of a walk down a binary tree of learned hyperplanes: fast feedforward networks.
+    r"""Chooses the leaf at the end of a path down a binary tree of learned hyperplanes: fast feedforward networks.
 
     Node v sends the input to the right with probability :math:`\sigma(\langle a_v, x \rangle + b_v)`. In training all
     :math:`2^D` leaves are on, each with the product of the probabilities on its path, and these add up to 1; else the
@@ -29,7 +29,7 @@ class Tree(Router):
     depth : int
         Levels of nodes, D, at most 24.
     random_state : int, default=0
-        Of the nodes, where no state is given.
+        Seed of the nodes; used if no state is given.
 
     References
     ----------
@@ -57,7 +57,7 @@ class Tree(Router):
         check_sizes(self, "depth")
         check_random_state(self)
         if self.depth > MAX_LEVELS:
-            raise ValueError(f"`depth` is at most {MAX_LEVELS}, as a tree has 2**depth leaves.")
+            raise ValueError(f"`depth` must be at most {MAX_LEVELS}, because a tree has 2**depth leaves.")
 
     def width(self, in_features: int) -> int:
         """Leaves."""

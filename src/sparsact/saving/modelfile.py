@@ -29,7 +29,7 @@ UNFINISHED_FIT: Final = "FitStatistic"  # kind of the files that `sparsact fit -
 
 
 class ModelFileError(ValueError):
-    """A model file that is truncated, altered, foreign, or of another version."""
+    """A model file is truncated, altered, from another program, or of another version."""
 
 
 def write(path: str | Path, kind: str, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -75,7 +75,7 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]
     """
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():  # a pipe or a device has no end
-        raise ModelFileError(f"{path} is no regular file; copy what it gives into one.")
+        raise ModelFileError(f"{path} is not a regular file; copy its content into one.")
     with path.open("rb"):  # a missing or unreadable file is an OSError that names it
         pass
     try:
@@ -152,7 +152,7 @@ def load(path: str | Path) -> Any:
     kind, state, arrays = read(path)
     if kind == UNFINISHED_FIT:
         raise ModelFileError(
-            f"{path} holds no model but an unfinished fit; go on with the words that began it and this file: "
+            f"{path} holds an unfinished fit, not a model; continue it with the command that began it and this file: "
             f"sparsact fit ... --resume {path}"
         )
     if kind not in registry.MODELS:

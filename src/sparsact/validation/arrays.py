@@ -45,7 +45,7 @@ def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
     array = array.astype(np.float64, copy=False)
     if not _all_finite(array):
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{what} must be finite; the one at {place} is {array[place]}.")
+        raise ValueError(f"{what} must be finite; the value at {place} is {array[place]}.")
     return array
 
 
@@ -305,7 +305,7 @@ def check_finite_tensor(x: Any, what: str, remedy: str = "") -> None:
     finite = x.isfinite()
     if not bool(finite.all()):
         place = tuple((~finite).nonzero()[0].tolist())
-        raise ValueError(f"{what} must be finite; the one at {place} is {float(x[place])}{remedy}.")
+        raise ValueError(f"{what} must be finite; the value at {place} is {float(x[place])}{remedy}.")
 
 
 def checked_router_inputs(x: Any) -> Any:

@@ -21,7 +21,7 @@ def model(**changes):
 @pytest.mark.parametrize(
     ("parameters", "complaint"),
     [
-        ({"n_active": 17}, "`n_active` is 17, more than the 16 units"),
+        ({"n_active": 17}, "`n_active` is 17, more than `n_units` = 16"),
         ({"n_active": 0}, "'n_active' parameter"),
         ({"n_units": 0}, "'n_units' parameter"),
         ({"router": "top"}, "'router' parameter"),
@@ -69,7 +69,7 @@ def test_columns_and_targets_must_stay_as_they_were():
     expected = found.predict(X)
     with pytest.raises(ValueError, match="2 features, but DSMRegressor is expecting 3"):
         found.partial_fit(X[:, :2], y)
-    with pytest.raises(ValueError, match="`y` has 2 targets and the rows before had 1"):
+    with pytest.raises(ValueError, match="`y` has 2 targets, and earlier rows had 1"):
         found.partial_fit(X, np.c_[y, y])
     with pytest.raises(ValueError, match="2 features"):
         found.predict(X[:, :2])

@@ -137,7 +137,7 @@ def test_a_category_that_fit_did_not_see_says_nothing_and_one_line_says_so():
     reference = model().fit(np.column_stack([numbers, ones]), y)
     expected = reference.predict(np.column_stack([numbers[:5], np.tile(ones.mean(axis=0), (5, 1))]))
     new = np.column_stack([numbers[:5, 0], np.full(5, 8.0), numbers[:5, 1]])
-    with pytest.warns(UserWarning, match="row 0, column 1 of `X`: a category that was not there in fit, in 5 rows"):
+    with pytest.warns(UserWarning, match="row 0, column 1 of `X`: a category that fit did not see, in 5 rows"):
         np.testing.assert_allclose(learner.predict(new), expected, rtol=1e-9)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -203,7 +203,9 @@ def test_columns_that_are_not_there(wrong):
 
 def test_mixed_categories_are_refused_in_one_line():
     table = pd.DataFrame({"a": ["x", 1, 2.5, None] * 10, "b": range(40)})
-    with pytest.raises(ValueError, match="column 'a' of `X` mixes numbers and other categories; make them all texts"):
+    with pytest.raises(
+        ValueError, match="column 'a' of `X` mixes numbers and other categories; convert all of them to texts"
+    ):
         LSHRegressor(categorical_features=["a"]).fit(table, np.arange(40.0))
 
 

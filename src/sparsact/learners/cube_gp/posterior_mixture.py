@@ -312,7 +312,7 @@ class PosteriorDraws:
 
 @dataclass(frozen=True, eq=False)
 class VarianceDecomposition:
-    """Posterior of how the variance of a function over uniform points divides.
+    """Posterior of the parts of a function's variance over uniform points.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ REFINED_ROWS: Final = 2_000  # from which kernel and noise are learned at last w
 
 @dataclass(eq=False, repr=False)
 class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
-    r"""Gaussian process regression on the cube, exact, with the posterior of every Walsh coefficient.
+    r"""Exact Gaussian process regression on the cube, with the posterior of every Walsh coefficient.
 
     .. math:: y = \mu + \sum_S w_S\, \chi_S(x) + \varepsilon, \qquad w_S \sim N(0, p_S), \qquad
               \varepsilon \sim N(0, \sigma^2),
@@ -57,23 +57,23 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
     optimizer : {"fmin_l_bfgs_b"} or None, default="fmin_l_bfgs_b"
         None keeps the kernel as it is given.
     n_hyperparameter_rows : int, default=1000
-        The most distinct rows, drawn at random, from which kernel and noise are learned by Cholesky factors.
+        Largest number of distinct rows, drawn at random, from which Cholesky factors learn kernel and noise.
     max_inducing : int, default=1000
-        Inducing points M where there are more than 20 columns and more distinct rows m than M and 4,096: rows drawn at
-        random that make conjugate gradients fast, and give variances their shape. As many as rows are exact, by a
-        matrix of them. ``8 m M`` bytes and ``3 m M**2`` multiplications.
+        Number M of inducing points, used for more than 20 columns and more distinct rows m than M and 4,096. They are
+        random rows that make conjugate gradients fast and determine the variances. With M >= m the solution is exact,
+        from a matrix of all rows. ``8 m M`` bytes and ``3 m M**2`` multiplications.
     refine : bool, default=True
-        Where there are more rows, and up to 20 columns: continue on all rows, by conjugate gradients, and keep what
-        predicts better in cross-validation. With inducing points: continue on 2,000 rows.
+        For more rows and up to 20 columns: continue on all rows by conjugate gradients, and keep the result with the
+        better cross-validation. With inducing points: continue on 2,000 rows.
     warm_start : bool, default=False
-        Begin the search at the parameters of the fit before, if kernel and number of columns are the same. Fits to
-        parts of the same rows, as in cross-validation, then take fewer steps; the prior stays as it is.
+        Start the search at the parameters of the earlier fit, if kernel and number of columns are the same. Fits to
+        parts of the same rows, as in cross-validation, then take fewer steps; the prior does not change.
     domain : {"auto", "cube", "real"}, default="auto"
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: column i becomes the
         sign -1 above its median ``cuts_[i]`` (where there is no such value, above the next smaller one), else +1.
         ``"auto"``: the cube if the values allow it.
     random_state : int, RandomState or None, default=None
-        Of the rows that hyperparameters are learned from, and of draws that estimate variances.
+        Seed of the rows for hyperparameters and of the draws that estimate variances.
 
     Attributes
     ----------
@@ -221,7 +221,7 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
         if isinstance(self.kernel, str):
             return prior_of(self.kernel, n)
         if self.kernel.n != n:
-            raise ValueError(f"the kernel has {self.kernel.n} coordinates and `X` {n} columns; they must be as many.")
+            raise ValueError(f"the kernel has {self.kernel.n} coordinates and `X` {n} columns; make them equal.")
         return prior_around(self.kernel.times(1 / unit))
 
     def _before(self, prior: Hyperprior) -> HyperparameterPosterior | None:

@@ -233,7 +233,7 @@ def check_router(router: Router, columns: int, n_units: int) -> None:
             f"`router` chooses among {router.width(columns)} units and `n_units` is {n_units}; make them equal."
         )
     if (most := router.max_active(columns)) > n_units:
-        raise ValueError(f"`router` switches on {most} of {n_units} units; lower that, or widen.")
+        raise ValueError(f"`router` switches on {most} of {n_units} units; lower that number, or raise `n_units`.")
 
 
 def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bool, seed: tuple[int, ...]) -> Router:
@@ -243,7 +243,7 @@ def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bo
     if isinstance(router, Router):
         return router
     if n_active > n_units:
-        raise ValueError(f"`n_active` is {n_active}, more than the {n_units} units of `n_units`; lower it or widen.")
+        raise ValueError(f"`n_active` is {n_active}, more than `n_units` = {n_units}; lower it or raise `n_units`.")
     if router == TopK.name:
         return TopK(n_active, absolute)
     drawn = int(stream(seed, "router").integers(2**62))
@@ -255,7 +255,7 @@ def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bo
     if block * n_active != n_units or (router == HyperplaneLSH.name and block & (block - 1)):
         power = ", times a power of two" if router == HyperplaneLSH.name else ""
         raise ValueError(
-            f'router="{router}" needs a `n_units` that is a multiple of `n_active`{power}; got {n_units}, {n_active}.'
+            f'router="{router}" needs an `n_units` that is a multiple of `n_active`{power}; got {n_units}, {n_active}.'
         )
     if router == BlockTop1.name:
         return BlockTop1(n_active, block, random_state=drawn)
@@ -274,5 +274,5 @@ class _Zeros:
 def to_dict(router: Router) -> dict[str, Any]:
     """A router as JSON spells it, if :func:`sparsact.routing.from_dict` can read that back."""
     if type(router) is not ROUTERS.get(router.name):
-        raise ValueError(f"a file can hold a router of {sorted(ROUTERS)}; {router!r} is none: pickle the model.")
+        raise ValueError(f"a file can hold a router of {sorted(ROUTERS)}, not {router!r}: pickle the model.")
     return router.to_dict()

@@ -181,7 +181,7 @@ class FittedDSM:
         if "top_" in self.__dict__:
             raise ValueError('a model trained by solver="rmsprop" keeps no sums that could be merged.')
         if "statistic_" not in self.__dict__:
-            raise ValueError("a model without its sums cannot take in more rows; save it with statistic=True.")
+            raise ValueError("a model without its sums cannot learn more rows; save it with statistic=True.")
         return self.statistic_
 
     @property

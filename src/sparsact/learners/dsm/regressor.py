@@ -36,7 +36,7 @@ def _is_additive(learner: DSMRegressor) -> bool:
 
 @dataclass(eq=False, repr=False)
 class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # untyped base
-    r"""A data-dependent sparse model: for each input a mask leaves s of t units on, and a linear layer reads them.
+    r"""A data-dependent sparse model: a mask keeps s of t units for each input, and a linear layer reads them.
 
     .. math:: g(x) = (A \circ \operatorname{mask}(x))\, \phi(x), \qquad
               \phi(x) = \operatorname{act}(B (x - \bar x) + c),
@@ -48,9 +48,9 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     Parameters
     ----------
     n_units : int, default=1024
-        Units, t.
+        Number of units t.
     n_active : int, default=256
-        Units that an input switches on, s.
+        Number s of active units per input.
     router : str or Router, default="top_k"
         What chooses them. ``"top_k"``: the largest pre-activations, of equal ones the first. ``"random_hash"``: a hash
         of the input's bits. ``"nearest"``: the nearest of random centres. ``"block_top1"``: one of each of ``n_active``
@@ -82,7 +82,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     batch_size : int, default=32
         Rows of a step; the last of an epoch may have fewer.
     random_state : int, RandomState or None, default=None
-        Of the bottom layer, of the router and of the order of rows.
+        Seed of the bottom layer, of the router and of the order of rows.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Fit to rows X (m, d), targets y (m,) or (m, T), and weights (m,); what was fitted before is forgotten."""
+        """Fit to rows X (m, d), targets y (m,) or (m, T), and weights (m,); an earlier fit is discarded."""
         for name in ("layer_", "statistic_", "top_", "_solution"):
             self.__dict__.pop(name, None)
         self._learn(X, y, sample_weight, epochs=int(self.epochs))
@@ -201,7 +201,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
             mine, of_other = np.asarray(getattr(self, name, None)), np.asarray(getattr(other, name, None))
             if not np.array_equal(mine, of_other):
                 what = "number of targets" if name == "_n_targets" else f"`{name}`"
-                raise ValueError(f"cannot merge: {what} is {mine} here and {of_other} there; fit both alike.")
+                raise ValueError(f"cannot merge: {what} is {mine} here and {of_other} there; make them equal.")
         different = self.layer_.difference(other.layer_)
         if not different and not np.array_equal(self._unit, other._unit):
             different = "units of the targets"
@@ -255,7 +255,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         unit = units_of(columns, weights) if first else self._unit
         if len(unit) != columns.shape[1]:
             raise ValueError(
-                f"`y` has {columns.shape[1]} targets and the rows before had {self._n_targets}; fit them alike."
+                f"`y` has {columns.shape[1]} targets, and earlier rows had {self._n_targets}; pass the same number."
             )
         with np.errstate(over="ignore"):  # which is refused
             columns = columns / unit

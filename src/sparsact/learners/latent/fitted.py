@@ -110,7 +110,7 @@ class FittedLatent(OnCube):
         """The monomials of a latent polynomial, or of each trait, but the empty one, by size, then lexicographic."""
         latent = self._fitted.latent
         if isinstance(latent, ProcessLatent):
-            raise AttributeError("a latent process has every subset; name some in confidence_intervals.")
+            raise AttributeError("a latent process has all subsets; name some in confidence_intervals.")
         return latent.subsets[1:]
 
     @property

@@ -74,9 +74,9 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are cut at
         their medians. ``"auto"``: the cube if the values allow it.
     max_iter : int, default=500
-        Most steps of Newton's method for given penalties, and of penalties; a fit that needs more warns.
+        Largest number of Newton steps for given penalties, and of steps in the penalties; a warning if more are needed.
     random_state : int, RandomState or None, default=None
-        Of folds, and of the rows that kernels are learned from.
+        Seed of folds and of the rows that kernels are learned from.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     noise_deviation_ : float or ndarray of shape (T,)
         :math:`\sigma`; with the link ``"log"`` of log y.
     n_iter_ : int
-        Steps of Newton's method, for all penalties together.
+        Number of Newton steps over all penalties.
     spectrum_ : Spectrum, or list of one for each of several traits
         The latent's; in units of y (log y), of a sigmoid's argument, or with ``"monotone"`` of mean 0 and variance 1.
         Of traits in kT: where a column of bits turns from 0 to 1, its energy changes by -2 times its coefficient.
@@ -243,7 +243,7 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         targets = []
         for t, rows in enumerate(map(np.flatnonzero, ~missing.T)):
             if not len(rows):
-                raise ValueError(f"no row measures column {t} of `y`; leave it and its link out.")
+                raise ValueError(f"no row measures column {t} of `y`; leave out the column and its link.")
             own, its = answers[rows, t], weights[rows]
             targets.append((rows, Targets.of(own, its, checked_bounds(self.censoring, own, its))))
         return bits_of(points), targets

@@ -129,7 +129,7 @@ def checked_bounds(censoring: Censoring, y: Array, weights: Array) -> tuple[floa
         return pinned(y, weights)
     if not isinstance(censoring, Sequence) or len(censoring) != 2:
         raise ValueError(
-            f'`censoring` is "auto", None or a pair (lower, upper), each a number or None; got {censoring!r}.'
+            f'`censoring` is "auto", None or a pair (lower, upper), of numbers or None; got {censoring!r}.'
         )
     lower, upper = (
         default if bound is None else float(bound) for bound, default in zip(censoring, (-np.inf, np.inf), strict=True)

@@ -134,7 +134,7 @@ class Alphabet:
         """The letters of rows (m, n); sites whose letters are all single characters, and no digits, share them."""
         found = [spelled(column)[0] for column in X.T]
         if wrong := set(quantities) - set(range(len(found))):
-            raise ValueError(f"quantities name site {wrong.pop()}, and there are {len(found)}, counted from 0.")
+            raise ValueError(f"quantities name site {wrong.pop()}, but there are {len(found)} sites, counted from 0.")
         for site in quantities:
             try:
                 wrong_texts = [letter for letter in found[site] if not isfinite(float(letter))]

@@ -44,15 +44,15 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     Parameters
     ----------
     alphabet : {"auto", "amino acids", "plain"}, default="auto"
-        What is known of the letters. Kernels between amino acids begin with seven published properties; of plain
-        letters, all pairs are equally far apart at first. ``"auto"``: amino acids where all letters are theirs, a stop
-        ``*`` or a gap ``-``, and eight or more; else plain.
+        Kind of letters. Kernels between amino acids start from seven published properties; kernels between plain
+        letters start with all pairs equally far apart. ``"auto"``: amino acids if there are at least eight letters and
+        each is an amino acid, a stop ``*`` or a gap ``-``; else plain.
     quantities : sequence of int, default=()
         Sites whose letters are numbers in an order, such as sizes. Kernels of these go by the numbers and their ranks,
         and ``predict`` reads any number as the nearest one known. The members are then a process that expects little
         noise, networks, and boosted trees of two sizes, weighted by Huber's loss.
     random_state : int, RandomState or None, default=None
-        Of folds, rows that kernels are learned from, networks, and trees.
+        Seed of folds, of the rows that kernels are learned from, of networks and of trees.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
     alphabet_ : str
         ``"amino acids"`` or ``"plain"``.
     weights_ : dict of float
-        Weights of the members, none negative.
+        Nonnegative weights of the members.
     out_of_fold_ : ndarray of shape (m,)
-        Predictions of the rows of the fit, each by members, curves and weights that have not seen it: what to score.
+        Predictions of the fitted rows, each by members, curves and weights fitted without that row; score these.
     n_features_in_ : int
         Sites.
 
@@ -151,7 +151,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         codes, of_row, total = merged_rows(self._alphabet.codes(rows), scaled, weights)
         mean = np.bincount(of_row, weights * scaled) / total
         if len(codes) < 2:
-            raise ValueError("all rows have the same letters, and learning needs two different rows; add others.")
+            raise ValueError("all rows have the same letters, but a fit needs two different rows; pass more.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
         order = rng.permutation(len(codes))
         with blas_threads(0):
@@ -247,7 +247,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         learner: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_",))
         sites = tuple(tuple(schema.as_strs(letters, "letters")) for letters in state["letters"])
         if len(sites) != learner.n_features_in_ or not all(sites) or any(len(set(one)) < len(one) for one in sites):
-            raise ValueError("letters that are not those of the sites")
+            raise ValueError("letters that do not belong to the sites")
         known = schema.as_bool(state["amino_acids"], "amino_acids")
         learner._alphabet = Alphabet(sites, known, frozenset(learner.quantities))
         learner._errors = np.sort(schema.read_arrays(_ERRORS, arrays)["errors"])

@@ -135,7 +135,7 @@ class Accumulator:
             If more rows are taken away than are there, or if they have other targets.
         """
         if batch.y.shape[1] != self.n_targets:
-            raise ValueError(f"`y` has {batch.y.shape[1]} targets, the rows before had {self.n_targets}; pass as many.")
+            raise ValueError(f"`y` has {batch.y.shape[1]} targets, earlier rows had {self.n_targets}; pass the same.")
         if sign < 0 and self.n_rows < (gone := len(batch.positive())):
             raise ValueError(f"cannot forget {gone} rows of {self.n_rows}; forget only rows that were fitted.")
         if self.domain is None:  # a later row will show what the ones are
@@ -175,7 +175,7 @@ class Accumulator:
         possible(spec.solver, size)
         if self.n_folds > 1 and not has_room(float(self.n_folds * _BYTES_OF_A_FOLD), spec.max_memory):
             raise MemoryError(
-                f"{self.n_folds:,} folds keep as many sets of sums, more than memory holds; pass a smaller cv."
+                f"{self.n_folds:,} folds need one set of sums each, more than memory holds; pass a smaller cv."
             )
         if self.domain == "real":
             choose_solver(spec.solver, size, spec.max_memory)
@@ -235,14 +235,14 @@ class Accumulator:
         if (self.n, self.n_targets, self.n_folds) != (other.n, other.n_targets, other.n_folds):
             raise ValueError(
                 f"cannot merge {other.n} columns, {other.n_targets} targets, {other.n_folds} folds into "
-                f"{self.n}, {self.n_targets}, {self.n_folds}; fit both alike."
+                f"{self.n}, {self.n_targets}, {self.n_folds}; fit both with the same columns, targets and folds."
             )
         if self.domain is None:
             self.domain, self.encoding = other.domain, other.encoding
         if other.domain is not None and (self.domain, self.encoding) != (other.domain, other.encoding):
             raise ValueError(
                 f"cannot merge a learner of {other.encoding or 'real columns'} into one of "
-                f'{self.encoding or "real columns"}; write all rows alike or, if they are numbers, pass domain="real".'
+                f'{self.encoding or "real columns"}; use one encoding or, if they are numbers, pass domain="real".'
             )
         n_rows, self.pending = self.n_rows + other.n_rows, self.pending + other.pending
         if self.domain is not None:

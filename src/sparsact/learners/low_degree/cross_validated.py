@@ -34,10 +34,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     Parameters
     ----------
     degrees : sequence of int or "auto", default="auto"
-        Degrees to try; ``"auto"``: those from 0 on within reach of time, memory and rows.
+        Degrees to try; ``"auto"``: all degrees from 0 that time, memory and the number of rows allow.
     alphas : sequence of float or "auto", default="auto"
-        Penalties to try; ``"auto"``: of ridge 0 and the powers of ten from 0.1 to 10,000, of the lasso 16 from .0001 to
-        .5 standard deviations of the targets.
+        Penalties to try; ``"auto"``: for ridge, 0 and the powers of ten from 0.1 to 10,000; for the lasso, 16 penalties
+        from .0001 to .5 standard deviations of the targets.
     cv : int or iterable of (train, test) pairs or splitter, default=5
         Number of folds: of every ``cv`` consecutive rows one goes to each fold, in an order drawn from
         ``random_state``, so that a stream can be validated in one pass. Other splits must put each row into exactly
@@ -120,7 +120,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
+        """Fit to rows X (m, n) and targets y (m,) or (m, T), discarding an earlier fit."""
         self._next_folds = None if isinstance(self.cv, Integral) or self.cv is None else _test_folds(self.cv, X, y)
         super().fit(X, y, sample_weight)
         self._next_folds = None
@@ -144,7 +144,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     def _folds_of(self, n_rows: int, sign: int) -> NDArray[np.intp] | None:
         if sign < 0:
             raise ValueError(
-                "which fold a row went to is not kept, so it cannot be forgotten; fit the other rows again."
+                "the fold of a row is not stored, so the row cannot be forgotten; fit the other rows again."
             )
         first = getattr(self, "rows_dealt_", 0)
         self.rows_dealt_ = first + n_rows
@@ -204,7 +204,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     @property
     def degree_reason_(self) -> str:
-        """One sentence: by what the degree was chosen."""
+        """Reason for the choice of the degree, one sentence."""
         return f"least held-out error over degrees {np.unique(self.cv_results_['degree']).tolist()}."
 
     @property
@@ -227,12 +227,12 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         seen = self.accumulator_.resolved(spec)
         if seen.n_rows < seen.n_folds:
             raise ValueError(
-                f"cross-validation by {seen.n_folds} folds needs as many rows; got n_samples={seen.n_rows}. "
+                f"cross-validation by {seen.n_folds} folds needs a row for each fold; got n_samples={seen.n_rows}. "
                 "Pass more rows or a smaller cv."
             )
         for fold, statistic in enumerate(seen.statistics):
             if not statistic.n_rows:
-                raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
+                raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or different folds.")
         everything = seen.total()
         chosen = searched(seen, everything, spec, self._degrees_to_compare(), self._penalties())
         spec = spec.with_degree(chosen.degree)

@@ -74,7 +74,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
+        """Fit to rows X (m, n) and targets y (m,) or (m, T), discarding an earlier fit."""
         self._restart()
         self._partial_fit(X, y, sample_weight, reset=True, streamed=False)
         _ = self._fitted
@@ -185,7 +185,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         for name in ("feature_names_in_", "classes_"):
             mine, theirs = np.asarray(getattr(self, name, None)), np.asarray(getattr(other, name, None))
             if self._begun() and not np.array_equal(mine, theirs):
-                raise ValueError(f"cannot merge: the two were fitted with different {name}; fit both alike.")
+                raise ValueError(f"cannot merge: the two have different {name}; fit both with the same {name}.")
         if not self._begun():
             self.n_features_in_ = other.n_features_in_
             seen = other.accumulator_
@@ -258,7 +258,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         checked_option(by, "`by`", ("degree", "column"))
         solution = self._fitted
         if solution.encoding is None:
-            raise ValueError('real columns have no measure on the cube; fit points of it with domain="cube".')
+            raise ValueError('real columns have no measure on the cube; fit signs or bits with domain="cube".')
         p = checked_measure(measure, self.n_features_in_, self)
         values, errors = variance_shares(solution, p, by)
         return Estimate(self._squeezed(values), self._squeezed(errors), solution.n_rows)
@@ -286,7 +286,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
     def _solve_for(self, statistic: LowDegreeStatistic, spec: FitSpec, penalty: Penalty) -> Solution:
         if not statistic.n_rows:
-            raise ValueError("no row of positive weight has been seen; fit some.")
+            raise ValueError("no row of positive weight was fitted; fit some rows.")
         weight = statistic.weight
         if not weight < MAX_TOTAL:
             raise ValueError(

@@ -141,7 +141,7 @@ def check_alike(powers_of_two: int, small: int, large: int) -> None:
     if powers_of_two > _MAX_APART:
         raise ValueError(
             f"targets {small} and {large} differ in size by more than 1e100, so that no unit serves the squares of "
-            "both; fit them in turns, or scale them."
+            "both; fit them one at a time, or scale them."
         )
 
 

@@ -46,8 +46,8 @@ def standard_errors(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.
     unscaled = solution.design.unscaled_variances(places, solution.penalty.alpha)
     if unscaled is None:
         raise ValueError(
-            f'solver_ = "{solution.solver}" leaves no covariance of the coefficients; fit the rows with solver="auto", '
-            "fewer monomials than rows, and ask before saving."
+            f'solver_ = "{solution.solver}" gives no covariance of the coefficients; fit the rows with solver="auto", '
+            "fewer monomials than rows, and call this before saving."
         )
     return np.asarray(unit * np.sqrt(variance[:, None] * np.maximum(unscaled, 0.0)))
 

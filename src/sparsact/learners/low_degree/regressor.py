@@ -62,11 +62,11 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are used as
         they are, monomials are products of columns. ``"auto"``: the cube if the values allow it.
     min_degree : int, default=1
-        Smallest size of a subset, the empty one aside.
+        Smallest size of a subset other than the empty one.
     subsets : list of tuples, default=None
         The subsets allowed, in place of ``degree`` and ``min_degree``.
     max_memory : float, default=None
-        Bytes that a fit may use; None for 80 % of what is free.
+        Bytes that a fit may use; None for 80 % of the free memory.
     n_jobs : int, default=None
         Threads of the native kernels, as in joblib; None follows threadpoolctl. The result does not depend on it.
     verbose : int, default=0
@@ -176,7 +176,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
 
     @property
     def degree_reason_(self) -> str:
-        """One sentence: by what the degree was chosen."""
+        """Reason for the choice of the degree, one sentence."""
         check_is_fitted(self)
         return self._automatic.reason if self._chooses_degree() else "the degree was given."
 

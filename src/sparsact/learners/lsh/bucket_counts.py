@@ -58,7 +58,7 @@ class SupportEstimate:
 
 
 def estimate_support(counts: ArrayLike, least_probability: float | None = None) -> SupportEstimate:
-    r"""Buckets of probability at least ``least_probability``, from how often each was met in a sample.
+    r"""Number of buckets with probability of at least ``least_probability``, from the counts of a sample.
 
     The proof of Theorem C.1 keeps only buckets of a least volume, and finds how many there are by the "approximate
     support estimation" of [1]_, whose linear programs these are: the histogram of probabilities that best explains how
@@ -102,7 +102,7 @@ def estimate_support(counts: ArrayLike, least_probability: float | None = None) 
     """
     met = checked_reals(counts, "`counts`")
     if met.ndim != 1 or not len(met) or (met < 1).any() or (met != np.floor(met)).any():
-        raise ValueError("`counts` must hold the whole number of rows, at least 1, in each bucket that was met.")
+        raise ValueError("`counts` must hold the whole number of rows, at least 1, in each bucket that holds rows.")
     n = float(met.sum())
     least = 1.0 / (n * max(1.0, np.log(n))) if least_probability is None else float(least_probability)
     checked_share(least, "`least_probability`")

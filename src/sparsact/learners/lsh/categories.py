@@ -32,7 +32,7 @@ def codes_of(column: ArrayLike, name: Hashable) -> Array:
             codes[number] = _code(number)
         found[row] = codes[number]
     if len({isinstance(value, int | float) for value in codes}) > 1:
-        raise ValueError(f"column {name!r} of `X` mixes numbers and other categories; make them all texts.")
+        raise ValueError(f"column {name!r} of `X` mixes numbers and other categories; convert all of them to texts.")
     return found
 
 

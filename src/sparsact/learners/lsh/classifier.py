@@ -16,7 +16,7 @@ from sparsact.validation.estimators import class_places
 
 
 class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
-    """Classification by hashing: each bucket holds how probable each class is, as polynomials of the local coordinates.
+    """Classification by hashing: each bucket holds class probabilities as polynomials of the local coordinates.
 
     Parameters, updates and costs are as for :class:`LSHRegressor`, whose table it shares: a class is a target that is
     1 at its rows and 0 at others. Probabilities are clipped to [0, 1] and add up to 1.
@@ -39,7 +39,7 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> None:
-        """Learn more rows. The first call chooses the hash functions; ``classes`` lists all that will ever come."""
+        """Learn more rows. The first call chooses the hash functions; its ``classes`` must list every label."""
         self._learn(lambda begin: self._validated(X, y, sample_weight, reset=begin, classes=classes))
 
     def _check_mergeable(self, other: Self) -> None:
@@ -48,7 +48,7 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
             raise ValueError("models of different classes cannot be merged; make both from one, by `blank()`.")
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Probabilities (m, n_classes) of the classes; NaN where ``fallback="nan"`` has nothing to say."""
+        """Probabilities (m, n_classes) of the classes; NaN in empty buckets if ``fallback="nan"``."""
         shares = np.clip(self._values(X), 0.0, None)
         total = shares.sum(axis=1, keepdims=True)
         even = np.full_like(shares, 1.0 / shares.shape[1])
@@ -60,7 +60,7 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         unknown = np.isnan(probabilities).any(axis=1)
         if unknown.any():
             raise ValueError(
-                f"row {int(np.argmax(unknown))} falls into empty buckets and no class is NaN; "
+                f"row {int(np.argmax(unknown))} falls into empty buckets and NaN is not a class; "
                 'use predict_proba, or fallback="nearest".'
             )
         labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]

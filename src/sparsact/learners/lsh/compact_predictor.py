@@ -61,7 +61,7 @@ class CompactPredictor(CompiledPredictor):
 
     @property
     def ends(self) -> Ends:
-        """Values where the model knows little."""
+        """Limits of the values, and the values in empty buckets."""
         return self._ends
 
     @property

@@ -114,14 +114,14 @@ Storage = TypeVar("Storage", bound=Slots | Directory)
 
 
 class TableChoice(NamedTuple):
-    """How many of the first hash tables are kept, and which buckets (B,) may belong to them."""
+    """Number of hash tables to keep, from the first on, and the buckets (B,) that may belong to them."""
 
     n_tables: int
     buckets: NDArray[np.bool_]
 
 
 class MadeAgain:
-    """Copies and pickles without cached properties, which point into memory; they are made again when needed."""
+    """Base whose copies and pickles drop cached properties, which point into memory and are computed again."""
 
     def __getstate__(self) -> dict[str, Any]:
         kind, kept = type(self), vars(self).items()
@@ -327,7 +327,7 @@ def _add(kernels: Iterable[Kernel], rows: Array, values: Array, behind: Array, n
 
 
 def first_tables(hashes: Hashes, n_tables: int) -> Hashes:
-    """The first hash functions: tables that are averaged are as good as each other."""
+    """The first hash functions: tables that are averaged are interchangeable."""
     codes = n_tables * (hashes.directions.shape[1] // len(hashes.seeds))
     return hashes._replace(
         directions=np.ascontiguousarray(hashes.directions[:, :codes]),

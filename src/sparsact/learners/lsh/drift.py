@@ -22,36 +22,35 @@ EPSILON: Final = 1e-12  # of shares
 
 @dataclass(frozen=True)
 class Drift:
-    r"""How a batch of rows differs from the rows that a model holds.
+    r"""Comparison of a batch of rows with the rows of a model.
 
-    Rows of the model and of the batch are pooled; buckets, with the counts of both, are parted by position into
-    groups of about equal weight, and buckets of a single row are one more. A row falls into each group in a share of
-    the tables, and the mean shares of the batch are compared with the mean shares of the model's rows.
+    The rows of the model and of the batch are pooled. Their buckets are divided by position into groups of about equal
+    weight; buckets with a single row form one more group. Each row falls into a group in some share of the tables, and
+    the test compares the mean shares of the batch with those means for the model's rows.
 
     Attributes
     ----------
     n_rows : int
-        Rows of the batch.
+        Number of rows in the batch.
     p_value : float
-        That the mean shares are the same: small when inputs have moved. Groups depend on the pooled rows alone, so if
-        nothing moved, the batch is a random part of them, whatever their distribution. The test is Dempster's [1]_: the
-        sum of squared differences over pooled shares, against its mean and degrees of freedom by the covariance of the
-        rows' shares, which needs no inverse.
+        p-value of the hypothesis that the mean shares are equal: small if the inputs have moved. The groups depend on
+        the pooled rows alone, so without a move the batch is a random part of them, for any distribution. Dempster's
+        test [1]_ compares the sum of squared differences over pooled shares with its mean, without an inverse matrix.
     stability_index : float
-        Population stability index of the mean shares, :math:`\sum_g (o_g - e_g) \ln (o_g / e_g)`. By custom, below 0.1
-        little has moved, and above 0.25 much.
+        Population stability index of the mean shares, :math:`\sum_g (o_g - e_g) \ln (o_g / e_g)`. By convention, a
+        value below 0.1 means little drift, and a value above 0.25 means much.
     misses, expected_misses : float
-        Share of the look-ups that met no bucket, and what Good and Turing's estimate lets expect.
+        Share of look-ups that found an empty bucket, and the share that Good and Turing's estimate predicts.
     bias, bias_p_value : float or None
-        Mean residual of the batch, in the units of the target (of several, of the one with the smallest p-value), and
-        the p-value, by a t test and Bonferroni's correction, that its expectation is zero. None without targets.
+        Mean residual of the batch in the units of the target, and the p-value of a t test that its expectation is zero,
+        with Bonferroni's correction; for several targets, the one with the smallest p-value. None without targets.
     rmse : float or None
         Root mean squared residual.
 
     Notes
     -----
-    Ask before the batch is learned: a row that the model holds is never alone in its bucket, which looks like a move.
-    Tests look at means over a batch: rows that depend on each other, such as a time series, make p-values too small.
+    Call it before the model learns the batch: a row that the model holds never finds an empty bucket, which looks like
+    drift. The tests assume independent rows: for dependent rows, such as a time series, p-values are too small.
 
     References
     ----------
@@ -78,12 +77,13 @@ class Drift:
     def __str__(self) -> str:
         """One line for a log."""
         line = (
-            f"drift of {self.n_rows:,} rows: inputs p = {self.p_value:.2g}, stability index "
-            f"{self.stability_index:.2g}, misses {self.misses:.2%} (expected {self.expected_misses:.2%})"
-        )
+            f"{self.n_rows:,} rows against the model's rows: p-value {self.p_value:.2g} for no drift of the inputs, "
+            f"stability index {self.stability_index:.2g}, {self.misses:.2%} of look-ups in empty buckets "
+            f"({self.expected_misses:.2%} expected)"
+        ).replace("%", " %")
         if self.bias is None:
             return line
-        return f"{line}; residuals: mean {self.bias:.3g} (p = {self.bias_p_value:.2g}), RMSE {self.rmse:.3g}"
+        return f"{line}; residuals: mean {self.bias:.3g} (p-value {self.bias_p_value:.2g} for 0), RMSE {self.rmse:.3g}"
 
 
 def drift_of(
@@ -95,7 +95,7 @@ def drift_of(
     """
     m, n_tables = ids.shape
     if m < MIN_ROWS:
-        raise ValueError(f"drift needs at least {MIN_ROWS} rows; got {m}: pass more of them.")
+        raise ValueError(f"drift needs at least {MIN_ROWS} rows; got {m}: pass more rows.")
     n, missed = counts.sum() / n_tables, ids < 0
     new, places = np.unique(found.keys[missed], return_inverse=True)
     ids = ids.copy()

@@ -188,7 +188,7 @@ class LSHModel(FittedLSH):
 
     @transaction
     def merge(self, other: Self) -> None:
-        """Learn what another model of the same hashes has learned; see :meth:`blank`.
+        """Add the rows of another model with the same hash functions; see :meth:`blank`.
 
         Raises
         ------
@@ -273,7 +273,7 @@ class LSHModel(FittedLSH):
             )
 
     def blank(self, *, remember_rows: bool = True) -> Self:
-        """A model of the same hashes that holds no rows: for workers whose parts are merged later.
+        """A model with the same hash functions and no rows, for workers whose parts are merged later.
 
         Parameters
         ----------

@@ -60,7 +60,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     @property
     @locked
     def bucket_counts_(self) -> NDArray[np.int64]:
-        """Rows in each bucket; as many numbers as there are buckets."""
+        """Number of rows in each bucket, one entry per bucket."""
         self._tidy()
         return self.table_.counts.copy()
 
@@ -81,17 +81,17 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
 
     @property
     def n_stages_(self) -> int:
-        """Stages of tables; updates change the last one alone."""
+        """Number of stages of tables; updates change only the last stage."""
         return 1 + len(self._fixed.stages)
 
     @property
     def base_(self) -> str:
-        """What is taken off the targets first: "trees", "linear", or "constant", where no slope is left."""
+        """Model subtracted from the targets first: "trees", "linear", or "constant" if no slope is left."""
         return "trees" if self._fixed.trees is not None else "linear" if self.table_.layout.trend.any() else "constant"
 
     @property
     def columns_(self) -> NDArray[np.int64]:
-        """Columns that the tables see, in ascending order."""
+        """Columns that the tables use, in ascending order."""
         kept, sources = self._fixed.columns, self._inputs.sources
         return np.unique(sources if kept is None else sources[kept])
 
@@ -144,7 +144,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
 
     def _predictor_of(self, table: BucketTable, fixed: FixedPart, *, is_live: bool) -> TablePredictor:
         if not table.n_rows:
-            raise ValueError("the model holds no rows; call fit or partial_fit with some.")
+            raise ValueError("the model holds no rows; call fit or partial_fit with rows.")
         options = self.alpha_, self._policy
         return TablePredictor(table, *options, self._single, fixed, self._inputs, is_live=is_live)
 
@@ -252,7 +252,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     def export(
         self, path: str | Path, *, dtype: str = "float32", name: str | None = None, description: str = "", **limits: Any
     ) -> None:
-        """Write the model as a function that needs nothing of this library: ``.c`` or ``.onnx``.
+        """Write the model as a program that does not need this library: ``.c`` or ``.onnx``.
 
         Parameters
         ----------
@@ -284,7 +284,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         self._compact(dtype, **limits).export(path, name=name, description=description)
 
     def frontier(self, X: ArrayLike | None = None, y: ArrayLike | None = None, *, dtype: str | None = None) -> Frontier:
-        """Error, bytes and microseconds of smaller models: fewer hash tables, fewer stages, float32.
+        """Error, memory and time of smaller models: fewer hash tables, fewer stages, float32.
 
         Parameters
         ----------

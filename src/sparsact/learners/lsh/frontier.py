@@ -20,7 +20,7 @@ from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.nearest import mean_positions
 from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.learners.lsh.prediction_limits import Ends
-from sparsact.notebook import to_pandas
+from sparsact.notebook import aligned, to_pandas
 from sparsact.statistics.column_scales import SMALLEST, exponents_of
 from sparsact.statistics.statistic import Batch
 
@@ -32,24 +32,20 @@ DTYPES: Final[tuple[Precision, ...]] = ("float32", "float64")
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """One size of a model.
+    """Error, memory and time of a fitted model at one size.
 
     Attributes
     ----------
-    n_stages : int
-        Stages that are kept, from the first on.
-    n_tables : int
-        Hash tables of the last one.
+    n_stages, n_tables : int
+        Number of stages that are kept, from the first on, and number of hash tables in the last of them.
     dtype : str
-        Of its coefficients.
+        Type of the coefficients.
     error : float
-        Root mean square error on rows left out, in standard deviations of the target.
+        Root mean square error on held-out rows, in standard deviations of the target; NaN if it was not measured.
     nbytes : int
         Bytes of the predictor's arrays.
-    microseconds : float
-        For a row of a batch on one thread, measured here.
-    query_microseconds : float
-        For a single row, called from Python, measured here.
+    microseconds, query_microseconds : float
+        Time for a row of a batch on one thread, and for a single row in a call from Python, measured on this machine.
 
     Examples
     --------
@@ -74,7 +70,7 @@ class Frontier:
     Attributes
     ----------
     points : tuple of FrontierPoint
-        What there is to choose from.
+        The sizes to choose from; ``print(frontier)`` shows them as a table.
 
     Examples
     --------
@@ -83,40 +79,45 @@ class Frontier:
     >>> large = FrontierPoint(1, 16, "float32", error=0.1, nbytes=40_000, microseconds=0.2, query_microseconds=1.5)
     >>> Frontier((small, large)).best(max_microseconds=1.2).n_tables
     4
+    >>> print(Frontier((small, large)))
+    stages    dtype  tables  error   bytes  us per row in a batch  us for one row
+    1       float32       4    0.2  10,000                    0.1               1
+    1       float32      16    0.1  40,000                    0.2             1.5
     """
 
     points: tuple[FrontierPoint, ...]
 
-    def best(self, *, max_bytes: float | None = None, max_microseconds: float | None = None) -> FrontierPoint:
-        """The point of least error within limits of bytes and of the time of a query; of several, the smallest.
+    def __str__(self) -> str:
+        lines = [["stages", "dtype", "tables", "error", "bytes", "us per row in a batch", "us for one row"]]
+        for p in self.points:
+            costs = (f"{number:.3g}" for number in (p.microseconds, p.query_microseconds))
+            lines.append([str(p.n_stages), p.dtype, str(p.n_tables), f"{p.error:.3g}", f"{p.nbytes:,}", *costs])
+        return "\n".join(aligned(lines))
 
-        Raises
-        ------
-        ValueError
-            If none lies within them; says which would be the smallest and the fastest.
-        """
+    def best(self, *, max_bytes: float | None = None, max_microseconds: float | None = None) -> FrontierPoint:
+        """The point with the least error within limits on bytes and on the time of one row; the smallest of equals."""
         most, slowest = (np.inf if limit is None else limit for limit in (max_bytes, max_microseconds))
         within = [point for point in self.points if point.nbytes <= most and point.query_microseconds <= slowest]
         if not within:
             raise ValueError(
                 f"no size of this model is within max_bytes={max_bytes}, max_microseconds={max_microseconds}: the "
-                f"smallest takes {min(p.nbytes for p in self.points):,} bytes, the fastest "
-                f"{min(p.query_microseconds for p in self.points):.2g} us a query; raise the limits, or fit with a "
+                f"smallest takes {min(p.nbytes for p in self.points):,} bytes, and the fastest takes "
+                f"{min(p.query_microseconds for p in self.points):.2g} us for one row; raise the limits, or fit with a "
                 "larger `bucket_width` or a lower `degree`."
             )
         return min(within, key=lambda point: (point.error, point.nbytes))
 
     def to_frame(self) -> Any:
-        """The points as a ``pandas.DataFrame``; wants pandas."""
+        """The points as a ``pandas.DataFrame``; needs pandas."""
         return to_pandas(list(map(asdict, self.points)), [field.name for field in fields(FrontierPoint)])
 
 
 def measured_sizes(
     as_now: TablePredictor, dtypes: Sequence[Precision], held_out: Batch | None, table_errors: Array | None
 ) -> Frontier:
-    """Every size of a model with its cost, and its error at rows held out, or else at rows left out of the fit.
+    """Cost and error of every size of a model, at held-out rows if given, else at rows that the fit left out.
 
-    ``table_errors`` are errors of the first 1, 2, ... tables at rows left out; None where they were not measured.
+    ``table_errors`` are the errors of the first 1, 2, ... tables at these rows; None if they were not measured.
     """
     ends = replace(as_now.shipped_ends(), beyond="clip", start=None, refuses=False)  # every row has a value
     if held_out is None:

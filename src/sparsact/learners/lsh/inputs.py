@@ -152,7 +152,7 @@ class InputRules:
             rows = rows.to_numpy(np.float64, na_value=np.nan)
         numbers = np.ascontiguousarray(rows, dtype=np.float64)
         if np.isinf(numbers).any():
-            raise ValueError("a query must be finite, but for NaN, a missing value; it holds an infinity.")
+            raise ValueError("a query must be finite, except for NaN (a missing value); it holds an infinity.")
         return numbers
 
     def _by_name(self, table: ArrayLike) -> Any:
@@ -199,7 +199,7 @@ class InputRules:
             new = places == len(one.known)
             if new.any():
                 warnings.warn(
-                    f"row {int(np.argmax(new))}, column {one.column} of `X`: a category that was not there in fit, in "
+                    f"row {int(np.argmax(new))}, column {one.column} of `X`: a category that fit did not see, in "
                     f"{int(new.sum())} rows; it counts as the mean of the categories of fit.",
                     stacklevel=2,
                 )

@@ -199,7 +199,7 @@ def _scaled(directions: Array, width: float) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         scaled: Array = directions / width
     if not np.isfinite(scaled).all():
-        raise ValueError(f"`bucket_width`={width:g} has no inverse among the floats; raise it.")
+        raise ValueError(f"`bucket_width`={width:g} is so small that its inverse overflows; raise it.")
     return scaled
 
 

@@ -91,7 +91,7 @@ def near_duplicates(X: Array, weights: Array) -> tuple[tuple[int, int], ...]:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """The part that updates leave alone, the layout of the table on top of it, and columns that say the same."""
+    """The part that updates do not change, the layout of the table on it, and nearly equal columns."""
 
     fixed: FixedPart
     tuned: TunedLayout

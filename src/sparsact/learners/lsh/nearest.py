@@ -40,7 +40,7 @@ class NearestBuckets(MadeAgain):
     def _means_and_index(self) -> tuple[Array, NearestIndex]:
         present = self._table.counts >= self._least
         if not present.any():
-            raise ValueError(f'no bucket holds {self._least} rows; lower `min_count`, or pass fallback="mean".')
+            raise ValueError(f'no bucket holds {self._least} rows or more; lower `min_count`, or pass fallback="mean".')
         layout, sums = self._table.layout, self._table.sums[present]
         total = sums[:, layout.n_local]
         over = 1.0 / np.where(total > 0, total, 1.0)[:, None]

@@ -62,7 +62,7 @@ class TablePlan:
     paper_samples: float
 
     def estimator(self, random_state: int | None = None) -> LSHRegressor:
-        """The learner of the theorem: constants in Euclidean buckets, the nearest one for an empty one."""
+        """The learner of the theorem: a constant in each Euclidean bucket; the nearest bucket if one is empty."""
         return LSHRegressor(
             self.n_tables,
             self.n_hashes,
@@ -85,7 +85,7 @@ def plan_table(
     confidence: float = 0.9,
     distortion: float = e,
 ) -> TablePlan:
-    r"""Hyperplanes, width, tables, rows and memory with which an LSH learner errs by at most epsilon anywhere.
+    r"""Hyperplanes, width, tables, rows and memory of an LSH learner with an error of at most epsilon everywhere.
 
     The function is L-Lipschitz, and rows are uniform on a k-dimensional subspace (Theorem 4.1) or manifold
     (Theorem C.1) within :math:`[-1, 1]^d`, without noise. The error is kept with the ``confidence`` that is asked for.

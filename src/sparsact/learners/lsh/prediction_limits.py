@@ -15,7 +15,7 @@ EPSILONS: Final = 2e-15  # of the largest target, by which sums in another order
 
 
 class Policy(NamedTuple):
-    """What to predict where the model knows little; see :class:`LSHRegressor`."""
+    """Predictions in empty buckets and beyond the targets seen; see :class:`LSHRegressor`."""
 
     fallback: str = "coarse"
     extrapolate: str = "clip"

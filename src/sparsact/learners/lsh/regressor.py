@@ -38,71 +38,70 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     Parameters
     ----------
     n_tables : int or "auto", default="auto"
-        Hash tables of a stage, T. More are better and slower: 16, twice as many as long as that takes off 3 % of the
-        held-out error, and 64 where rows are few.
+        Number of hash tables T in a stage. More tables are more accurate and slower. ``"auto"`` starts at 16, doubles
+        the number while that lowers the held-out error by 3 %, and takes 64 for few rows.
     n_hashes : int or "auto", default="auto"
-        Codes a table. Of grids: the dimension p they stand in, by default as many principal directions as hold 99 %
-        of the variance, at most 8. Euclidean: 4 for each dimension. Hyperplanes: found by the held-out error.
+        Number of codes per table. For grids, their dimension p; by default, the number of principal directions with
+        99 % of the variance, at most 8. Euclidean: 4 for each dimension. Hyperplanes: chosen by the held-out error.
     bucket_width : float or "auto", default="auto"
-        Side of a cell: of grids in standard deviations of the leading direction, of ``"euclidean"`` in units of X.
-        ``"auto"`` takes the width of least error on rows left out.
+        Side of a cell: for grids in standard deviations of the leading direction, for ``"euclidean"`` in units of X.
+        ``"auto"`` takes the width with the least held-out error.
     degree : {0, 1, 2} or "auto", default="auto"
-        Of the polynomial in a bucket, in at most 8 local coordinates: 1 or 2, whichever leaves less error.
+        Degree of the polynomial in a bucket, in at most 8 local coordinates. ``"auto"``: 1 or 2, by held-out error.
     family : {"pca_grid", "euclidean", "hyperplane"}, default="pca_grid"
         ``"pca_grid"``: randomly rotated and shifted grids in directions that suit the data. ``"euclidean"``:
         :math:`\lfloor (\langle a, x \rangle + b) / \text{width} \rfloor` with normal a, literally Theorem 4.1 at
         ``degree=0, n_tables=1``. ``"hyperplane"``: sign patterns about the mean.
     fallback : {"coarse", "nearest", "mean", "nan", "raise"}, default="coarse"
-        For inputs whose buckets are all empty. ``"coarse"``: the mean, less the linear trend, of the first cell that
-        holds rows among cells 2, 4, 8, ... times as wide, at a look-up each. ``"nearest"``: that of the nearest bucket,
-        by the mean position of its rows in local coordinates, with degree 0 in up to 64 principal ones (Theorem 4.1
-        asks the nearest row, which a table of sums does not hold); after each update the first such input costs an
-        index of all buckets. Or the mean of all, NaN, or an error.
+        Prediction for inputs whose buckets are all empty. ``"coarse"``: the mean, less the linear trend, of the first
+        cell with rows among cells 2, 4, 8, ... times as wide; each costs a look-up. ``"nearest"``: the mean of the
+        nearest bucket, by the mean position of its rows in local coordinates, or for degree 0 in up to 64 principal
+        coordinates (Theorem 4.1 uses the nearest row, which a table of sums does not store); after an update, the
+        first such input builds an index of all buckets. Otherwise the mean of all rows, NaN, or an error.
     random_state : int, RandomState or None, default=None
-        Of the hash functions; never the same stream as ``numpy.random.default_rng`` of the same number.
+        Seed of the hash functions; its stream always differs from ``numpy.random.default_rng`` of the same seed.
     alpha : float or "auto", default="auto"
-        Ridge penalty on the polynomial, the constant excepted, in rows of features of size one.
+        Ridge penalty on the polynomial without its constant, in units of rows whose features have size one.
     directions : {"auto", "principal", "standard", "gradients"}, default="auto"
-        Of grids: principal directions of the rows; the same of columns of standard deviation 1; directions along which
-        the target moves, found from local slopes; or whichever leaves least error.
+        Directions of the grids: principal directions of the rows; the same after scaling columns to deviation 1;
+        directions along which the target changes, from local slopes; ``"auto"``: the ones with the least error.
     min_count : int, default=1
-        Buckets of fewer rows count as empty (Theorem C.1 keeps buckets of a least volume only).
+        Buckets with fewer rows count as empty (Theorem C.1 keeps only buckets of a least volume).
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Columns of categories: names, numbers or a mask; ``"from_dtype"``: all of a categorical type in a data frame.
-        Up to 8 categories get a column of zeros and ones each; more stand as their mean targets, drawn to the mean of
-        all. A category that ``fit`` did not see counts as the mean of those it saw, with a warning.
+        Categorical columns: names, numbers or a mask; ``"from_dtype"``: columns with a categorical type in a data
+        frame. Up to 8 categories are one-hot encoded; more are encoded as their mean targets, shrunk to the overall
+        mean. A category that ``fit`` did not see counts as the mean of the known categories, with a warning.
     n_jobs : int or None, default=None
         Threads of prediction; see :func:`sparsact.kernels.dispatch.threads`.
     n_stages : int or "auto", default="auto"
-        Stages of tables, each learned from what those before leave at rows left out, in directions of its own.
-        ``"auto"`` stops, at 4 at most, when a further one takes less than 2 % off the error on rows held out; of other
-        families than ``"pca_grid"`` there is one.
+        Number of stages of tables; each learns the out-of-sample residuals of the earlier ones. ``"auto"`` has up to 4,
+        while each lowers the held-out error by at least 2 %; families other than ``"pca_grid"`` have one stage.
     base : {"linear", "constant", "trees", "auto"}, default="linear"
-        What is taken off the targets first: a linear trend, the mean, or boosted trees and the trend of what they leave
-        out of fold. LightGBM and CatBoost learn the trees, whichever errs less, or scikit-learn where neither is there.
-        ``"auto"``: trees where the error on rows left out is surely less with them, else the trend.
+        Model subtracted from the targets first: a linear trend, the mean, or boosted trees and the trend of their
+        out-of-fold residuals. The better of LightGBM and CatBoost learns the trees, or scikit-learn if neither is
+        installed. ``"auto"``: trees if they clearly lower the held-out error, else the trend.
     columns : {"auto", "all"}, default="auto"
-        Columns that the tables see: ``"auto"`` drops those that trees make least use of, if less error remains.
+        Columns that the tables use: ``"auto"`` drops the columns that trees use least, if that lowers the error.
     extrapolate : {"clip", "linear", "nan"}, default="clip"
-        Values beyond the least and largest target of the rows held: those limits, the value as it is (far away the
-        linear trend), or NaN.
+        Result for a predicted value outside the range of the targets seen: the nearest end of the range, the value
+        itself (far away, the linear trend), or NaN.
 
     Attributes
     ----------
     n_tables_, degree_, n_stages_ : int
-        Tables and degree of the last stage, and stages.
+        Number of tables and degree of the last stage, and number of stages.
     columns_ : ndarray of int
-        Columns that the tables see.
+        Columns that the tables use.
     near_duplicates_ : tuple of (int, int)
         Pairs of columns that correlate by more than 0.999.
     bucket_width_, n_hashes_, alpha_, directions_, base_ : float, int, float, str, str
-        What was chosen.
+        The values chosen.
     trials_ : tuple of Trial
-        What was tried, with the error on rows left out, in standard deviations of the target: errors against costs.
+        Layouts that were tried, with their cost and held-out error, in standard deviations of the target.
     column_shares_ : ndarray of shape (d,)
-        How much each column takes part in the local directions, in its own standard deviation; they sum to 1.
+        Share of each column in the local directions, in units of its standard deviation; the shares sum to 1.
     n_buckets_, bucket_counts_, miss_rate_, n_samples_seen_ : int, ndarray, float, int
-        Buckets that hold rows, rows in each, estimated share of new inputs that meet an empty one, rows held.
+        Number of buckets with rows, rows in each, estimated share of new inputs in an empty bucket, and all rows.
     is_categorical_ : ndarray of shape (d,)
         Which columns hold categories.
     n_features_in_ : int
@@ -150,7 +149,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, adapt: bool = False
     ) -> Self:
-        """Learn more rows, by the hash functions there are.
+        """Learn more rows with the present hash functions.
 
         Where there are none, they are chosen from these rows, and once more each time that the rows have doubled, until
         there are 2,048 of them: a stream may begin with a single row.
@@ -220,7 +219,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     @property
     def n_adaptations_(self) -> int:
-        """How often ``partial_fit(adapt=True)`` has chosen the hash functions again."""
+        """Number of times that ``partial_fit(adapt=True)`` chose new hash functions."""
         return self._stream.n_adopted if self._stream is not None else 0
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -232,7 +231,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         return values[:, 0] if self._single else values
 
     def predict_interval(self, X: ArrayLike, confidence: float = 0.9) -> NDArray[np.float64]:
-        """Prediction intervals (m, 2), or (m, targets, 2): where a new target lies with this probability.
+        """Prediction intervals (m, 2), or (m, targets, 2), that contain a new target with this probability.
 
         About :meth:`predict`, with the variances that targets have about the polynomials of their buckets, so that
         noise may differ from place to place; where every bucket is empty, about the mean of the first coarse cell that
@@ -253,7 +252,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     @locked
     def drift(self, X: ArrayLike, y: ArrayLike | None = None) -> Drift:
-        """Whether rows come from where the rows of the model came from; with targets, also whether it is still right.
+        """Test whether rows differ from the rows of the model and, with targets, whether predictions are biased.
 
         Parameters
         ----------
@@ -275,7 +274,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             targets = checked_reals(y, "`y`")
             targets = targets[:, None] if targets.ndim == 1 else targets
             if targets.shape != predicted.shape:
-                raise ValueError(f"`y` has shape {targets.shape}; drift needs {predicted.shape}, a target a row.")
+                raise ValueError(f"`y` has shape {targets.shape}; drift needs {predicted.shape}, one target per row.")
             if not np.isfinite(predicted).all():
                 row = int(np.argmin(np.isfinite(predicted).all(axis=1)))
                 raise ValueError(
@@ -302,11 +301,11 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             raise ValueError(f"`y` holds numbers beyond {MAX_SIZE:g}, whose sums may overflow; scale it down.")
         largest = np.abs(Y).max(axis=0)
         if reset and ((largest > 0) & (largest < MIN_SIZE)).any():
-            raise ValueError(f"`y` holds nothing beyond {MIN_SIZE:g} but zeros, too little to divide by; scale it up.")
+            raise ValueError(f"`y` holds no number above {MIN_SIZE:g} in size, too small to divide by; scale it up.")
         if reset:
             self._single = targets.ndim == 1
         if not reset and Y.shape[1] != self.table_.layout.n_targets:
-            raise ValueError(f"`y` has {Y.shape[1]} targets; the model was begun with {self.table_.layout.n_targets}.")
+            raise ValueError(f"`y` has {Y.shape[1]} targets; the model has {self.table_.layout.n_targets}.")
         return Batch(rows, Y, weights)
 
     def _set_targets(self, state: State, arrays: Arrays) -> None:

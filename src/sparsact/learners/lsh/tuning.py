@@ -50,7 +50,7 @@ MIN_ROWS_A_COLUMN: Final = 10  # fewer rows do not tell in which direction the t
 
 @dataclass(frozen=True)
 class LSHConfig:
-    """Parameters of the layout as the user gave them; None means: choose."""
+    """Parameters of the layout from the user; None means that the search chooses."""
 
     family: str
     degree: int | None
@@ -69,7 +69,7 @@ class LSHConfig:
 
 @dataclass(frozen=True)
 class Trial:
-    """One layout that was tried, and its error on rows left out."""
+    """One layout that was tried, with its error on held-out rows."""
 
     directions: str
     n_hashes: int

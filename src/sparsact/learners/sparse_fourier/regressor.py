@@ -54,21 +54,21 @@ class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstim
     degree : int, default=3
         Largest size of a monomial, from 1 to 6.
     significance : float, default=0.05
-        The chance that any monomial is chosen that should not be. Half of it is spent on the t-tests of all monomials
-        in the model (Bonferroni), the other half on tests of the terms next to others, for which they might stand.
+        Probability of choosing any monomial that is not in the function. Half of it goes to t-tests of all monomials in
+        the model (Bonferroni), and half to tests of chosen terms against others that they might stand in for.
     validation_fraction : float, default=None
         Share of the rows to hold out. They choose no monomial; ``held_out_`` is the least squares on these rows alone.
     certify : bool, default=True
-        End only when a scan of all rows and all monomials finds no further one. Without it, the last scan of a large
-        problem may be one of a tenth of the rows, and weak monomials are missed.
+        Stop only when a scan of all rows and all monomials finds none to add. Otherwise, the last scan of a large
+        problem may use a tenth of the rows, and weak monomials are missed.
     max_terms : int, default=500
-        The most monomials chosen; at most a quarter of the rows.
+        Largest number of monomials; at most a quarter of the number of rows.
     domain : {"auto", "cube", "real"}, default="auto"
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: column i becomes the
         sign -1 above its median ``cuts_[i]`` (where there is no such value, above the next smaller one), else +1.
         ``"auto"``: the cube if the values allow it.
     random_state : int, RandomState or None, default=None
-        Of the rows held out, and of the rounding of targets to 20 bits for the search.
+        Seed of the held-out rows and of the rounding of targets to 20 bits in the search.
     n_jobs : int, default=None
         Threads of the native kernels, as in joblib; None follows threadpoolctl. The result does not depend on it.
     verbose : int, default=0
@@ -92,7 +92,7 @@ class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstim
     polynomial_ : LowDegreeRegressor
         The least squares on ``subsets_``; it takes further rows by ``partial_fit`` and ``merge``.
     held_out_ : LowDegreeRegressor or None
-        The same on the rows held out. They chose nothing, so that its intervals and ``r2_`` are not too good.
+        The same on the held-out rows. They did not choose monomials, so selection does not bias it.
     certified_ : bool
         Whether the last scan was of all rows and found nothing.
     n_iter_ : int
@@ -248,7 +248,7 @@ class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstim
 
     @property
     def frequencies_(self) -> Array:
-        """How often each column is bit 1 (sign -1), (n_features,)."""
+        """Share of rows in which each column is bit 1 (sign -1), (n_features,)."""
         check_is_fitted(self)
         return self.polynomial_.frequencies_
 

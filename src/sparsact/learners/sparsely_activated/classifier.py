@@ -77,7 +77,7 @@ class SparselyActivatedClassifier(LabelRegression, SparselyActivatedModel):
 
     @property
     def n_iter_(self) -> int:
-        """The most iterations that led to a network."""
+        """Largest number of iterations for one network."""
         return max(learner.n_iter_ for learner in self.estimators_)
 
     def _values(self, X: ArrayLike) -> NDArray[np.float64]:

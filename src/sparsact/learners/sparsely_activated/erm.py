@@ -94,7 +94,7 @@ class Minimisation:
     limits : NormLimits
         The scale of the class.
     rng : numpy.random.Generator
-        Of the restarts.
+        Seed of the restarts.
     report : callable
         Hears of each candidate as it is found.
     """

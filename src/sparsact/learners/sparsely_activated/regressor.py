@@ -60,10 +60,10 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
     Parameters
     ----------
     n_units : int or "auto", default=64
-        The most units, s. Fewer are used where that does no harm on held-out rows. ``"auto"``: as many as the rows
-        bear, 128 at most.
+        Largest number of units s. Fewer are used if the held-out error does not grow. ``"auto"``: as many as the
+        number of rows allows, at most 128.
     max_active : int, default=1
-        The most units that any training input may switch on, k.
+        Largest number k of active units for any training input.
     max_weight, max_bias : float, default=None
         The scale (W, B) of Definition 2: :math:`\|u\|_\infty \|w_j\|_2 \le W` and :math:`\|u\|_\infty |b_j| \le B`,
         over the columns of X (over signs, on the cube). None for no limit.
@@ -78,7 +78,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are used as
         they are. ``"auto"``: the cube if the values allow it.
     random_state : int, RandomState or None, default=None
-        Of the restarts.
+        Seed of the restarts.
     verbose : int, default=0
         Print each candidate.
 
@@ -87,7 +87,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
     network_ : SparselyActivatedNetwork
         The network; over signs when X was bits.
     certificate_ : Certificate
-        The most units that any row fitted switches on.
+        Largest number of active units over the fitted rows.
     cube_certificate_ : Certificate
         The same for all points of the cube.
     expected_active_bound_ : float
@@ -175,7 +175,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
 
     @property
     def certificate_(self) -> Certificate:
-        """The most units that any row fitted switches on, by exact count; never more than ``max_active``.
+        """Largest number of active units over the fitted rows, counted exactly; at most ``max_active``.
 
         Rows of weight zero are not among them. For other inputs see :attr:`cube_certificate_`.
         """
@@ -196,7 +196,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
 
     @property
     def cube_certificate_(self) -> Certificate:
-        """The most units that any point of the cube switches on, as ``network_.certify()`` finds it.
+        """Largest number of active units over all points of the cube, from ``network_.certify()``.
 
         Trees are k-sparse on the whole cube; what descent gives is so on the rows fitted (see ``origin_``). For many
         coordinates the proof may take its time: then call ``network_.certify`` with a limit of your own.

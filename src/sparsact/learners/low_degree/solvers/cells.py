@@ -157,7 +157,7 @@ class CellEquations(Design):
         """
         if len(places) > _MAX_VARIANCES:
             raise ValueError(
-                f"{len(places):,} standard errors would take as many solutions by conjugate gradients; "
+                f"{len(places):,} standard errors would each need a solution by conjugate gradients; "
                 f"name at most {_MAX_VARIANCES} subsets."
             )
         variances, identified = np.full(len(places), np.nan), self.identified
@@ -173,7 +173,7 @@ class CellEquations(Design):
             miss = self._product(solution) + alpha * solution - unit
             if not np.linalg.norm(miss) <= 1e-6 * np.linalg.norm(unit):
                 raise ValueError(
-                    "conjugate gradients did not find the variance of a coefficient, which the rows hardly determine; "
+                    "conjugate gradients did not find the variance of a coefficient that the rows hardly determine; "
                     "pass alpha > 0, a lower degree or more rows."
                 )
             variances[i] = solution @ self._product(solution)
