@@ -66,7 +66,7 @@ def proved(
         proof = f"enumeration of {reduction.n_states:,} orbits of points that the units cannot distinguish"
     if reduction.n_states > MOST_STATES:
         raise ValueError(
-            f"orbits are counted up to {MOST_STATES:,}; there are {reduction.n_states:,}because few coordinates are "
+            f"orbits are counted up to {MOST_STATES:,}; there are {reduction.n_states:,}, because few coordinates are "
             "interchangeable: use method='milp'."
         )
     return sweep(network, inputs, reduction).certificate(network.s, inputs.words, method, proof)
