@@ -1,4 +1,4 @@
-"""Mean relative error of the default fit of configurable systems, beside DeepPerf's published figures and tuned peers.
+"""Mean relative error of the default fit on configurable systems, compared with DeepPerf and tuned rivals.
 
 Each task draws configurations of a system, as many as the publication did; errors are on all others. Ours gets the
 table as it is. Peers learn the logarithm, tuned by their own cross-validation as in ``benchmarks.landscapes``; the

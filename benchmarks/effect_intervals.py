@@ -1,4 +1,4 @@
-"""Whether intervals of named effects and of predictions hold, against landscapes of which every combination is known.
+"""Coverage of the intervals of effects and predictions, on landscapes where every combination was measured.
 
 Each draw learns 300 to 3,000 rows, at most half of the landscape, by the default fit. An effect is inside if its 95 %
 interval holds the mean over all combinations. Predictions are of all other rows, by fifths of the predicted value.

@@ -1,4 +1,4 @@
-"""Active units at every point of the cube: s = 64 units on n = 24 inputs, one thread.
+"""Count of the active units at every point of the cube: s = 64 units on n = 24 inputs, one thread.
 
 Goal: at most 2 s. Unit: seconds, medians of repeats taken in turns on every instruction set of this processor. Two
 networks: integer weights, whose ties are decided exactly, and real ones with a tolerance for rounding.

@@ -1,4 +1,4 @@
-"""What the default fit of a measured table leaves unexplained, beside what its users would fit otherwise.
+"""Unexplained variance of the default fit on measured tables, compared with the models that users fit otherwise.
 
 Each task draws training rows of a table; errors are on all others. Landscapes, at 1, 5, 20 and 80 % of the rows: share
 of the variance left, 1 - R2. Configurations, at the sizes that DeepPerf was published with: mean relative error, beside

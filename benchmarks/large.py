@@ -1,4 +1,4 @@
-"""Fits that no table of monomials survives: very many monomials, and more rows than one cares to hold.
+"""Fits to tables too large for a matrix of monomials: very many monomials, or very many rows.
 
 Goal, on one thread: n = 20, d = 10 (616,666 monomials with the constant), m = 1,000,000 rows in memory, in under 20 s
 and 2 GB; n = 100, d = 2, m = 1,000,000 rows streamed from a Parquet file of booleans, reading included, in under 120 s

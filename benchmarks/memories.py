@@ -1,4 +1,4 @@
-"""Product keys against a top-k of all units, and a memory of hashed n-grams against ``nn.EmbeddingBag``.
+"""Product keys compared with top-k over all units, and a memory of hashed n-grams with ``nn.EmbeddingBag``.
 
 Product keys: 2**20 units, 32 of them for each of 256 inputs, d = 256, forward and backward with a sparse gradient. The
 other side has the same keys, adds up the scores of all units and takes ``torch.topk``: less work than a product of the

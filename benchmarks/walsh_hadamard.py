@@ -1,4 +1,4 @@
-"""Walsh-Hadamard transform of one table, in place, one thread, beside fht-cpu and a copy of the table.
+"""Walsh-Hadamard transform of one table, in place, on one thread, compared with fht-cpu and with a copy of the table.
 
 Goal, float32 and float64: at n = 20...24 the time of 2.3 copies (``np.copyto`` of the table to another) at most, since
 the roofline there is two passes over memory, each with the traffic of a copy, and 1.5 times as fast as fht-cpu 1.0.1;
