@@ -1,4 +1,4 @@
-"""Brightness of a protein with 13 mutations: held-out R² of each kind of model, beside a linear one and tuned trees.
+"""Brightness of a protein with 13 mutations: held-out R² of each kind of model, of a linear model and of tuned trees.
 
 Goal: a model that names effects predicts as well as tuned boosted trees. ``--picture`` draws the README's.
 """

@@ -1,4 +1,4 @@
-"""Default fits while two other processes keep the cores busy, beside the same fits with one thread.
+"""Default fits while two other processes keep the cores busy, compared with the same fits on one thread.
 
 Goal: at most 2 times the seconds of one thread. Threads of BLAS wait for one another in a busy loop, so on cores that
 others use a default fit once took 10 to 50 times as long. Both sides run in fresh interpreters, in turns, while two

@@ -1,11 +1,10 @@
-"""Mean relative error of the default fit of configurable systems, beside DeepPerf's published figures and tuned peers.
+"""Mean relative error of the default fit on configurable systems, compared with DeepPerf and tuned rivals.
 
-Each task draws configurations of a system, as many as the publication did; errors are on all others. Ours gets the
-table as it is. Peers learn the logarithm, tuned by their own cross-validation as in ``benchmarks.landscapes``; the
-Gaussian process is scikit-learn's, with a Matérn kernel of a length for each column (ARD), by likelihood. Systems are
-files ``NAME.csv`` or ``NAME_AllNumeric.csv``, also ``.gz``, whose last column is the target, in a folder: that of
-``--data``, else ``config_performance`` in that of SPARSACT_DATA. A system that is not there is left out, with a line
-that says so.
+Each task draws as many configurations of a system as the DeepPerf paper did; errors are on all others. This library
+gets the table as it is. Peers learn the logarithm, tuned by their own cross-validation as in ``benchmarks.landscapes``.
+The Gaussian process is scikit-learn's, with a Matérn kernel that has one length for each column (ARD), fitted by
+likelihood. Systems are files ``NAME.csv`` or ``NAME_AllNumeric.csv``, also ``.gz``, whose last column is the target, in
+the folder ``--data``, by default ``config_performance`` in SPARSACT_DATA. If a system is missing, a line says so.
 """
 
 from __future__ import annotations

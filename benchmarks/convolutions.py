@@ -1,4 +1,4 @@
-"""Exact zeros in what the layers of convolutional networks read, before training and after it.
+"""Exact zeros in the inputs of convolutional layers, before and after training.
 
 A CNN and a ResNet of twenty layers, trained for some seconds on three quarters of scikit-learn's digits, with a penalty
 on activations (L1) and without, and measured on the others. A number counts once for every tap of a kernel that falls

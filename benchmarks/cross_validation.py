@@ -1,13 +1,13 @@
-"""Choosing degree and penalty by cross-validation, beside GridSearchCV over PolynomialFeatures + Ridge(cholesky).
+"""Choice of degree and penalty by cross-validation, compared with GridSearchCV over PolynomialFeatures + Ridge.
 
 Goal: LowDegreeRegressorCV over degrees 1, 2, 3 and 20 penalties, 5 folds, n = 20, m = 100k, at least 50 times as fast
-as GridSearchCV, both on the same float64 signs, the same folds and one thread, the final fit to all rows included; the
-same scores and the same choice. Unit: seconds.
+as GridSearchCV, with the same scores and the same choice. Both use the same float64 signs, the same folds and one
+thread, and both times include the final fit to all rows. Unit: seconds.
 
-GridSearchCV makes 300 fits, half an hour of them at full size. With ``--full`` they are all made. Without it a
-real GridSearchCV runs over a part, two penalties of every degree on ``--folds`` of the folds, and its total is
-EXTRAPOLATED: its mean seconds of fit and score of each degree, times penalties times folds, and one fit of the choice.
-Scores and choice are then compared over that part, which holds our choice.
+GridSearchCV makes 300 fits, which take half an hour at full size. ``--full`` makes them all. Otherwise a real
+GridSearchCV runs two penalties of every degree on ``--folds`` of the folds, and its total is EXTRAPOLATED: the mean
+seconds of fit and score of each degree, times penalties times folds, plus one fit of the choice. Scores and choice are
+then compared over that part, which contains our choice.
 """
 
 from __future__ import annotations

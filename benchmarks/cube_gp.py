@@ -1,4 +1,4 @@
-"""Gaussian processes on the cube: 80 % of 2**15 and 2**16 points within 30 and 60 s and 1 GB, beside scikit-learn.
+"""Gaussian processes on 80 % of 2**15 and 2**16 points, within 30 and 60 s and 1 GB, compared with scikit-learn.
 
 Peers: 2,000 rows of 12 columns, hyperparameters from all of them. scikit-learn's anisotropic RBF kernel of bits is the
 same product kernel, with rho_i = exp(-1 / (2 l_i^2)); its gradient holds 2,000 x 2,000 x 12 numbers. Both sides must

@@ -1,4 +1,4 @@
-"""Students of ``sparsact.distil`` beside their teachers on measured tables: errors to the truth, and time for a row.
+"""Students of ``sparsact.distil`` and their teachers on measured tables: error, and time for one row.
 
 Teachers are a Gaussian process, a network, and their mean with boosted trees; 1,000 rows of each table, a fifth of
 them held out; students answer within 3 us a row of a batch, on one thread. Goals: at most 1.03 times the teacher's

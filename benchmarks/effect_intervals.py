@@ -1,12 +1,13 @@
-"""Whether intervals of named effects and of predictions hold, against landscapes of which every combination is known.
+"""Coverage of the intervals of effects and predictions, on landscapes where every combination was measured.
 
-Each draw learns 300 to 3,000 rows, at most half of the landscape, by the default fit. An effect is inside if its 95 %
-interval holds the mean over all combinations. Predictions are of all other rows, by fifths of the predicted value.
+Each draw fits the default model to 300 to 3,000 rows, at most half of the landscape. An effect is covered if its 95 %
+interval contains the mean over all combinations. Predictions are made for all other rows, and counted by fifths of the
+predicted value.
 
-Sequences with planted effects stand beside them: 30, 60 or 100 sites of amino acids, variants with one to five
+Sequences with planted effects are measured too: 30, 60 or 100 sites of amino acids, variants with one to five
 mutations of a wild type, a sum of effects or a sigmoid of it, and noise of .3 deviations. Sites differ in how much they
-matter. Each single mutation of letters that the rows have is compared with its planted effect on the wild type; the
-twentieth of them that is strongest in truth is also counted apart.
+matter. Each single mutation whose letters occur in the rows is compared with its planted effect on the wild type. The
+strongest twentieth of the true effects is also counted separately.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Active units at every point of the cube: s = 64 units on n = 24 inputs, one thread.
+"""Count of the active units at every point of the cube: s = 64 units on n = 24 inputs, one thread.
 
 Goal: at most 2 s. Unit: seconds, medians of repeats taken in turns on every instruction set of this processor. Two
 networks: integer weights, whose ties are decided exactly, and real ones with a tolerance for rounding.
 
-Roofline: places of 16 bits are compared and counted, two vector instructions for as many units and points as a vector
-has lanes. A step of a Gray code adds and compares doubles, four times as wide, each after the step before it.
+Roofline: ranks of 16 bits are compared and counted, with two vector instructions for each vector of them. A Gray code
+adds and compares doubles, four times as wide, and each step waits for the one before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CPU seconds of default fits by rows and columns of the table, and how far the forecast before the fit is from them.
+"""CPU seconds of default fits by number of rows and columns, and the error of the forecast made before the fit.
 
 Tables are planted: targets are sums of ReLU units of a few columns, and noise. Columns are bits, numbers, or sites of
 letters. Each row of ``--rows`` has the seconds of every stage.

@@ -1,4 +1,4 @@
-"""Products with the rows that each input selects, beside ``torch.nn.functional.linear`` on the same whole matrix.
+"""Products with the rows that each input selects, compared with ``torch.nn.functional.linear`` on the whole matrix.
 
 A layer of 1024 inputs and 4096 units, of which each input switches on 3 or 25 %, at random; batches of 1 and 32; one
 thread; medians of repeats taken in turns. Each call takes the next of several matrices, together larger than the

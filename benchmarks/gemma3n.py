@@ -1,4 +1,4 @@
-"""Gemma 3n, whose cutoff of each row leaves 5 % of its gates on: a decoding step, and the zeros that ``measure`` sees.
+"""Gemma 3n, which keeps 5 % of its gates on: time of a decoding step, and the zeros that ``measure`` finds.
 
 Random weights in the shape of the public family (``transformers``): hidden 1,024, gates of 8,192, five layers with the
 cutoff and one without, and a head of 8,000 or 24,000 words, which stays dense (195 million parameters with the larger).

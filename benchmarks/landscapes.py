@@ -1,8 +1,8 @@
-"""What the default fit of a measured table leaves unexplained, beside what its users would fit otherwise.
+"""Unexplained variance of the default fit on measured tables, compared with the models that users fit otherwise.
 
-Each task draws training rows of a table; errors are on all others. Landscapes, at 1, 5, 20 and 80 % of the rows: share
-of the variance left, 1 - R2. Configurations, at the sizes that DeepPerf was published with: mean relative error, beside
-the figures of that publication; all sides learn the logarithm. Peers are tuned as their users tune them, by their own
+Each task draws training rows of a table; errors are on all other rows. On landscapes, at 1, 5, 20 and 80 % of the rows,
+the error is the unexplained share of the variance, 1 - R2. On configurations, at the sizes of the DeepPerf paper, it is
+the mean relative error, next to the paper's figures; all sides learn the logarithm. Peers are tuned by their own
 cross-validation on the training rows: boosted trees by leaves and early stopping, forests by features and leaves, Lasso
 on all products of three columns by its penalty, networks of two layers by width and penalty. The Gaussian process has a
 correlation for each column (ARD over Hamming distance), learned by likelihood, and at most 4,500 rows.

@@ -1,13 +1,13 @@
-"""Fits that no table of monomials survives: very many monomials, and more rows than one cares to hold.
+"""Fits to tables too large for a matrix of monomials: very many monomials, or very many rows.
 
-Goal, on one thread: n = 20, d = 10 (616,666 monomials with the constant), m = 1,000,000 rows in memory, in under 20 s
+Goals on one thread: n = 20, d = 10 (616,666 monomials with the constant), m = 1,000,000 rows in memory, in under 20 s
 and 2 GB; n = 100, d = 2, m = 1,000,000 rows streamed from a Parquet file of booleans, reading included, in under 120 s
-and 2 GB. Unit: seconds, medians of repeats, each in a fresh process; gigabytes, the peak of the whole process, the
-interpreter and the rows included. Both are plain least squares (alpha = 0). Processor seconds stand beside the seconds:
-where they are far fewer, the machine was busy with other work.
+and 2 GB. Both are plain least squares (alpha = 0). Unit: seconds, medians of repeats, each in a fresh process;
+gigabytes, the peak of the whole process with the interpreter and the rows. Processor seconds are shown too: if they
+are far fewer than the seconds, the machine was busy with other work.
 
-That the solution is one is checked on random monomials of the family: at least squares, the residuals are orthogonal to
-each. The figure is the largest cosine between the residuals and one of them.
+The solution is checked on random monomials: the residuals of least squares are orthogonal to each of them. The figure
+is the largest cosine between the residuals and a monomial.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The k largest of many outputs, proved by a screen, beside a dense layer and ``torch.topk``.
+"""The k largest of many outputs, proved by a screen, compared with a dense layer and ``torch.topk``.
 
 First the encoder of a top-k autoencoder, 768 inputs and 24,576 units, k = 32, and the sum of the decoder's rows of the
 features found, for 1, 16 and 256 rows: dense, ``torch.topk``, indexing and ``einsum`` beside :class:`CertifiedTopK` and

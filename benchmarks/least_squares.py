@@ -1,12 +1,13 @@
-"""Ridge regression on all monomials, and its predictions, beside PolynomialFeatures + Ridge(cholesky).
+"""Ridge regression on all monomials: fit and prediction, compared with PolynomialFeatures + Ridge(cholesky).
 
-Goal, at (n, d, m) = (20, 3, 100k) and (50, 2, 100k), both sides on the same float64 signs and one thread: the first
-fit of a process at least 80 and 50 times as fast, later ones 150 and 60 times; peak memory above the data at most
-1/5, predictions equal to 1e-8; predict 100k rows at least 20 times as fast, also the first time after a fit, when a
-table of values may have to be made. Unit: seconds and megabytes, medians of repeats taken in turns; memory of one fit
-in a fresh process, above what it holds after a small fit and with the rows in memory. Difference of predictions: the
-largest, by the root mean square of scikit-learn's. Beside them the floor of a fit, LAPACK's Cholesky factor of the Gram
-matrix: what remains of a fit besides is validation, sums of 100,000 rows and the pages of two such matrices.
+Goals at (n, d, m) = (20, 3, 100k) and (50, 2, 100k), both sides on the same float64 signs and one thread: the first
+fit of a process at least 80 and 50 times as fast, later fits 150 and 60 times; peak memory above the data at most
+1/5; predictions equal to 1e-8; prediction of 100k rows at least 20 times as fast, also the first time after a fit,
+which may have to build a table of values. Unit: seconds and megabytes, medians of repeats taken in turns. Memory is
+that of one fit in a fresh process, above what the process holds after a small fit with the rows in memory. The
+difference of predictions is the largest one, divided by the root mean square of scikit-learn's predictions. The
+benchmark also times the floor of a fit, LAPACK's Cholesky factor of the Gram matrix. The rest of a fit is validation,
+the sums of 100,000 rows, and fresh pages for two such matrices.
 """
 
 from __future__ import annotations

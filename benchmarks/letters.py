@@ -1,4 +1,4 @@
-"""Sites with letters: variance left on held-out rows, beside LightGBM, perceptrons and a Gaussian process on Hamming.
+"""Sites with letters: unexplained variance, compared with LightGBM, perceptrons and a Hamming Gaussian process.
 
 Measured: PhoQ, 4 sites of 20 amino acids, and ParD3, 3 sites, at 1, 5 and 20 % of their rows. Planted, by draws of
 letters' places in a plane, of their effects and of products of two or three sites: 6 sites of nucleotides, with a

@@ -1,4 +1,4 @@
-"""How the error of Theorem 4.1's learner falls with the number of its buckets: like buckets^(-1/k).
+"""How fast the error of Theorem 4.1's learner falls as buckets are added; the theory says buckets^(-1/k).
 
 Constants in the buckets of one Euclidean hash with K = 4k directions, which stay the same for all widths; the nearest
 bucket for an empty one. Rows are uniform on a k-dimensional subspace within [-1, 1]^16, and the target is the lower

@@ -1,4 +1,4 @@
-"""Measurement models: latents behind floors that hide 30, 60 and 90 % of the rows, and affinities with a floor.
+"""Measurement models: latent values under floors that hide 30, 60 and 90 % of the rows, and affinities with a floor.
 
 Synthetic: additive functions and functions with as many pairs as columns, n = 8, 11 and 14, 40 n rows and noise of .2
 and .5 of the latent's deviation, each draw of its own seed. Reported are the share of the latent's coefficients within

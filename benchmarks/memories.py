@@ -1,10 +1,10 @@
-"""Product keys against a top-k of all units, and a memory of hashed n-grams against ``nn.EmbeddingBag``.
+"""Product keys compared with top-k over all units, and a memory of hashed n-grams with ``nn.EmbeddingBag``.
 
 Product keys: 2**20 units, 32 of them for each of 256 inputs, d = 256, forward and backward with a sparse gradient. The
-other side has the same keys, adds up the scores of all units and takes ``torch.topk``: less work than a product of the
-inputs with as many whole keys. Hashed n-grams: 2**20 slots, 4 of them for each of 4,096 tokens, whose ids are drawn by
-Zipf's law from 32,000; forward, backward and a step of ``torch.optim.SparseAdam``. The bag is given the slots, and
-hashes nothing. One thread, float32. Unit: CPU seconds, medians of rounds that take both sides in turns.
+other side has the same keys, adds up the scores of all units and takes ``torch.topk``. This is less work than a product
+of the inputs with whole keys of all units. Hashed n-grams: 2**20 slots, 4 of them for each of 4,096 tokens, whose ids
+are drawn by Zipf's law from 32,000; forward, backward and a step of ``torch.optim.SparseAdam``. The bag is given the
+slots, and hashes nothing. One thread, float32. Unit: CPU seconds, medians of rounds that take both sides in turns.
 
 Goals: product keys at least 20 times as fast, of equal scores and outputs; the memory at most 1.3 times the bag's time.
 

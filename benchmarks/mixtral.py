@@ -1,4 +1,4 @@
-"""Experts of a Mixtral block by ``replace_experts``, a step of training and of inference, against transformers.
+"""The experts of a Mixtral block with ``replace_experts``: training and inference compared with transformers.
 
 A block of d = 1,024 with eight SwiGLU experts of 2,048 units, two of them for each token: Mixtral-8x7B's block at a
 quarter of its width. The other side is the same block as transformers computes a model's experts by default, by torch's

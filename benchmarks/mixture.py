@@ -1,4 +1,4 @@
-"""A mixture of experts and a top-k layer, forward and backward, against loops and masks by hand and transformers.
+"""A mixture of experts and a top-k layer, forward and backward, compared with loops, masks and transformers.
 
 Eight SwiGLU experts of 512 units, d = 256, two of them for each of 4,096 tokens; and 32 of 2,048 units for 1,024
 inputs. One thread, float32, other tokens in every round, so that the numbers of tokens of an expert change. Unit: CPU

@@ -1,4 +1,4 @@
-"""Public families of models from configurations of transformers: blocks found, density counted and measured, bounds.
+"""Model families of transformers, built from their configurations: blocks found, density, and bounds on the speed-up.
 
 Weights are random, biases shifted so that 3 % and 10 % of the units before each ReLU are on. Zeros are counted by hooks
 on every module with a matrix of weights; beside them stands what ``measure`` says of the same layers. To hold a new

@@ -1,4 +1,4 @@
-"""Sensitivities of networks too large for any table, from samples.
+"""Sensitivities, estimated from samples, of networks too large for a table.
 
 Goal, on one thread: average sensitivity of networks with n = 10,000 inputs and s = 1,000 units to a standard error of
 1 % of its value in under 30 s. Unit: seconds, medians of repeats, each with its own seed. Of every network the share of

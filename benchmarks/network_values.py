@@ -1,4 +1,4 @@
-"""Values of Index_10 (n = 1034 inputs, s = 1024 units of 11 weights) at 100,000 points of +-1, beside dense NumPy.
+"""Values of Index_10 (n = 1034 inputs, s = 1024 units of 11 weights) at 100,000 points, compared with dense NumPy.
 
 Goal: ``net(X)``, its check of ``X`` included, at least 8 times as fast as ``np.maximum(X @ W.T - b, 0) @ u`` with dense
 ``W``, in blocks of rows that keep its products in the cache, which is faster than all rows at once; the same float64

@@ -1,4 +1,4 @@
-"""Feed-forward blocks that read only the weights of active units, beside the same blocks of dense PyTorch.
+"""Feed-forward blocks that read only the weights of active units, compared with the same blocks in dense PyTorch.
 
 Batch 1, one thread, float32 and bfloat16; d = 2048 inputs and s = 8192 units, and d = 4096 and s = 16384; biases such
 that 3, 10 and 30 % of the units are active. A time is that of a block in a pass through several, one after another as

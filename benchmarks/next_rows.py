@@ -1,4 +1,4 @@
-"""Rows that ``suggest_rows`` chooses beside random ones: errors of effects on three complete landscapes.
+"""Rows chosen by ``suggest_rows`` compared with random rows: errors of effects on three complete landscapes.
 
 Each draw begins with 20 random rows. Five batches of 20 follow, chosen for the effects of one and two columns or drawn
 at random, and after each ``model="gp"`` is fitted. Errors are root mean squares over the coefficients of these effects.

@@ -1,4 +1,4 @@
-"""Trained models from the package index on real inputs: every dense way of torch, and ``auto`` on each, in turns.
+"""Trained models from the package index on real inputs: ``auto`` compared with every dense form of torch.
 
 - *criscross* (``pip install criscross``): 38.5M weights, transformers over a guide of 23 and a window of 512 bases,
   ReLU; the five pairs that the package brings, one at a time.

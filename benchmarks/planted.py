@@ -1,4 +1,4 @@
-"""Planted sparsely activated networks found again from rows, compared with other learners and with descent.
+"""Recovery of planted sparsely activated networks from rows, compared with other learners and gradient descent.
 
 Rows and networks are redrawn for each seed, test points are fresh, errors are over the variance. Goals, on families
 without noise: an error below 0.1 % for 9 of 10 seeds wherever ten starts of L-BFGS reach it for 5, and a median no

@@ -1,4 +1,4 @@
-"""LSHRegressor at its defaults beside tuned boosting, interpolation, networks, kernels, forests and neighbours.
+"""Default LSHRegressor compared with tuned boosting, interpolation, networks, kernels, forests and neighbours.
 
 Functions of physics and geometry and measured tables, by folds; all rows are standardised by the training rows of
 their fold. Rivals are tuned by held-out rows (``benchmarks.regressors``), ours is left alone. Errors first: RMSE in

@@ -1,4 +1,4 @@
-"""What a partition costs against rows, columns and degree, what a merge costs, and what a second worker gains.
+"""Cost of a partition by rows, columns and degree, cost of a merge, and gain from a second worker.
 
 Goal: none on one machine; the figures feed the model of many machines in ``docs/scaling.rst``. Unit: seconds, bytes.
 The same rows are worked on by one worker process and by two, in turns.

@@ -1,4 +1,4 @@
-"""The certified screen: its time beside the roofline, what it leaves, and a whole block beside dense PyTorch.
+"""The certified screen: its time, the units that it cannot rule out, and a whole block compared with dense PyTorch.
 
 Blocks of 2048 inputs and 8192 units, and of 4096 and 16384, of which an input switches on 3 %; one input, one thread;
 medians of repeats taken in turns, each call with the next of several copies of the weights, so that both sides read

@@ -1,4 +1,4 @@
-"""Tables of sequences: variance left on held-out rows by the default fit, beside what users would fit otherwise.
+"""Tables of sequences: unexplained variance of the default fit, compared with the models that users fit otherwise.
 
 Every ``.csv`` or ``.csv.gz`` file of the folder ``--data`` is a table: sequences of one length in a column ``x``, and
 targets in ``y``, or reads by bin in ``ct_0``, ``ct_1``, ..., whose mean bin is the target, as MAVE-NN [1]_ packages

@@ -1,4 +1,4 @@
-"""Folding and binding: traits that an abundance and a binding signal share, beside models of each target alone.
+"""Folding and binding: traits shared by an abundance and a binding signal, compared with one model per target.
 
 Synthetic: 30 bits, energies of deviation 1.6 kT, fractions of two and three states with noise of .3 of their deviation,
 150 or 400 rows of each target, the same rows or other ones. Errors are variance left of the fractions without noise at

@@ -1,4 +1,4 @@
-"""Sparse spectra among up to 1.7e8 monomials: all terms found, none false, and seconds; beside other estimators.
+"""Sparse spectra among up to 1.7e8 monomials: terms found, false terms, and seconds, compared with other estimators.
 
 Kernel: all pairs and triples of 1,000 columns, packing included. Learner: planted families at level .05. With uniform
 columns and terms from 1.2 times the detection limit (tau + 1.64) sigma / sqrt(m) on, at most 5 % of the runs may miss

@@ -1,4 +1,4 @@
-"""``sparsact.sparsify(model, "auto")`` beside the dense model at every density: it should never be slower.
+"""``sparsact.sparsify(model, "auto")`` compared with the dense model at every density: it should never be slower.
 
 Models of several feed-forward blocks one after the other, so that each block's weights are out of the cache when it is
 run again; one input at a time, one thread; biases such that 0 to 100 % of the units are active. The sparse and the

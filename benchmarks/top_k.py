@@ -1,4 +1,4 @@
-"""The 1,024 largest of 4,096 values times their weights, exactly, for each of 1,024 rows, beside PyTorch.
+"""The 1,024 largest of 4,096 values times their weights, exactly, for 1,024 rows, compared with PyTorch.
 
 Goal: ``kernels.top_k_dot(z, A, k)`` at least twice as fast as ``torch.topk`` (unsorted), the gathering of the weights
 and their product; float32, one thread, values of a linear layer of d = 8 inputs. Unit: seconds, medians of repeats

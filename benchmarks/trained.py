@@ -1,4 +1,4 @@
-"""A small ReLU transformer, trained here with L1 on its activations: tokens a second, ``auto`` beside dense.
+"""A small ReLU transformer, trained here with an L1 penalty on activations: tokens per second of ``auto`` and dense.
 
 It is trained on tinyshakespeare, of the folder that ``SPARSACT_DATA`` names (without it nothing is measured, and said
 so). A checkpoint goes to the user's cache, so that a second run trains no more. Then passages of the validation text

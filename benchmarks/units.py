@@ -1,4 +1,4 @@
-"""Exact Fourier analysis beyond any table: halfspaces and neurons of 2,000 weights, a network of 1,034 inputs.
+"""Exact Fourier analysis where no table fits: halfspaces and neurons of 2,000 weights, a network of 1,034 inputs.
 
 Goal, on one thread: with weights 1 ... 10, all influences (hence the average sensitivity) of a halfspace and of a
 neuron in under 1 s with floats and in under 30 s with fractions; one coefficient of three coordinates in under 0.2 s

@@ -1,4 +1,4 @@
-"""LSHRegressor in a sliding window beside LightGBM refits; updates of a large model; a fit of two million rows.
+"""LSHRegressor and LightGBM refits in a sliding window; updates of a large model; a fit of two million rows.
 
 The window holds 40,000 rows of a target that moves: the power of a panel that soils by 30 % in 60,000 rows, and the
 torque of an arm that picks up a load. At each step 2,000 rows come and 2,000 go, and the next 2,000 are predicted

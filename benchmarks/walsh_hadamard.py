@@ -1,10 +1,11 @@
-"""Walsh-Hadamard transform of one table, in place, one thread, beside fht-cpu and a copy of the table.
+"""Walsh-Hadamard transform of one table, in place, on one thread, compared with fht-cpu and with a copy of the table.
 
-Goal, float32 and float64: at n = 20...24 the time of 2.3 copies (``np.copyto`` of the table to another) at most, since
-the roofline there is two passes over memory, each with the traffic of a copy, and 1.5 times as fast as fht-cpu 1.0.1;
-1.8 times at n = 14...19. Unit: milliseconds, from n = 20 on of the thread's work, medians of repeats in turns; both in
-place, on one NumPy array, restored untimed. At n = 20 also the function that users call, which makes an array of its
-own: first in a process, and later. With ``SPARSACT_ISA=avx2`` the kernels of other processors, and rows of that name.
+Goals for float32 and float64: at n = 20...24 at most the time of 2.3 copies (``np.copyto`` to another table), because
+the roofline is two passes over memory, each with the traffic of a copy; and 1.5 times as fast as fht-cpu 1.0.1. At
+n = 14...19 the goal is 1.8 times as fast. Unit: milliseconds, from n = 20 on of the thread's own time; medians of
+repeats in turns. Both transform one NumPy array in place; restoring it is not timed. At n = 20 the public function,
+which allocates its result, is timed too: the first call of a process, and later ones. ``SPARSACT_ISA=avx2`` measures
+the AVX2 kernels, in rows of that name.
 """
 
 from __future__ import annotations

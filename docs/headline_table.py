@@ -52,12 +52,12 @@ OURS_OVER = "LSHRegressor: RMSE over the best rival's"
 HEADLINES = {
     "Tables of two-valued columns": (
         Headline(
-            "degree 3 in 20 columns, 100,000 rows: the first fit of a process",
+            "fit of degree 3 to 100,000 rows of 20 columns: first fit of a process",
             "scikit-learn: PolynomialFeatures, Ridge",
             "n=20 d=3 m=100,000",
             "first fit, times as fast",
         ),
-        Headline("the same, later fits", "the same", "n=20 d=3 m=100,000", "fit, times as fast"),
+        Headline("the same: later fits", "the same", "n=20 d=3 m=100,000", "fit, times as fast"),
         Headline(
             "choice of degree and penalty by cross-validation",
             "scikit-learn: GridSearchCV, 300 fits (time extrapolated from 6)",
@@ -74,7 +74,7 @@ HEADLINES = {
         Headline("the same, float64", "fht-cpu", "n=20 float64", "times as fast"),
         *(
             Headline(
-                f"default fit to {share} % of the rows of nine measured tables: variance left",
+                f"default fit to {share} % of the rows of nine measured tables: unexplained variance",
                 "best of six tuned rivals",
                 f"all, {share}%",
                 "ours over the best peer, geometric mean",
@@ -94,14 +94,14 @@ HEADLINES = {
         ),
         Headline(
             'LSHRegressor with base="auto" on gas, 128 sensors: RMSE',
-            "best of the rivals measured there",
+            "best of the rivals measured",
             "gas",
             "LSHRegressor, base auto: RMSE over the best rival's",
             ERROR,
         ),
         Headline(
-            "a sliding window of 40,000 rows: updates",
-            "LightGBM, fitted again at each step",
+            "sliding window of 40,000 rows: updates",
+            "LightGBM, refitted at each step",
             f"photovoltaics, soiling: {WINDOW}",
             "faster than LightGBM",
         ),
@@ -139,7 +139,7 @@ HEADLINES = {
                 ("one token", "llama.cpp, q8_0", OPT, "llama.cpp q8_0"),
                 (
                     "8 tokens",
-                    "fastest dense side: our int4",
+                    "fastest dense program: our own, int4",
                     f"{OPT}, 8 rows",
                     "the fastest dense side, own dense int4",
                 ),
@@ -175,19 +175,19 @@ HEADLINES = {
             "loop, times as fast",
         ),
         Headline(
-            "the same mixture on an H100 GPU, larger, bfloat16",
+            "larger mixture of 8 experts, 16,384 tokens, bfloat16, H100 GPU",
             "transformers",
             f"{H100} torch.bfloat16 8 experts of 2048, 2 active, d=1024, 16,384 tokens",
             "transformers, times as fast",
         ),
         Headline(
-            "product keys of 2^20 units",
-            "top-k of all units",
+            "selection of 32 among 2^20 units by product keys",
+            "top-k over all units",
             "1,048,576 units, 32 active, d=256, 256 inputs",
             "product keys, times as fast as top-k",
         ),
         Headline(
-            "step of a hash memory of 2^20 slots",
+            "training step of a hash memory with 2^20 slots",
             "torch.nn.EmbeddingBag",
             "1,048,576 slots, 4 for each of 4,096 tokens, d=256",
             "memory, times the bag's",

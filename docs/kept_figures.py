@@ -173,7 +173,7 @@ def tied_rows(path: Path) -> None:
 
 def missed_bars(path: Path) -> None:
     """Write the table of the bars that the newest rows miss, to be included by ``benchmarks.rst``."""
-    cells = [("benchmark and work", "quantity", "bar", "measured")]
+    cells = [("benchmark and work", "quantity", "target", "measured")]
     for row in kept().values():
         if row.get("met") is False:
             bar = f"at least {row['least']:g}" if row.get("least") is not None else f"at most {row['most']:g}"

@@ -11,7 +11,7 @@ from typing import Any, Final
 from benchmarks.table import inference, networks, polynomials, routed
 from benchmarks.table.cells import Line, Rows
 
-HEAD: Final = ("work", "against", "bar", "measured")
+HEAD: Final = ("work", "compared with", "target", "measured")
 SECTIONS: Final = (*polynomials.SECTIONS, *networks.SECTIONS, *routed.SECTIONS, *inference.SECTIONS)
 
 
