@@ -139,7 +139,7 @@ def test_flops_and_defaults():
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="`n_blocks` must divide `d_ff`; got 5 blocks of 24 units"):
+    with pytest.raises(ValueError, match="`n_blocks` must divide `d_ff`; got 5 blocks for 24 units"):
         BlockSparseFeedForward(d, units, 5)
     with pytest.raises(ValueError, match="`temperature` must be a finite number above 0"):
         layer(temperature=0.0)

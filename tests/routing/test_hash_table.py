@@ -56,7 +56,7 @@ def test_ids_beyond_the_table_begin_again():
         (lambda: balanced_table([1, -1], 2), "`counts` must be one number from 0"),
         (lambda: balanced_table([[1.0]], 2), "`counts` must be one number from 0"),
         (lambda: balanced_table([1, 2], 2, n_active=3), "3 of 2 units"),
-        (lambda: clustered_table([[1.0]], 2), "must be 2 rows or more"),
+        (lambda: clustered_table([[1.0]], 2), "needs a row for each of 2 experts"),
         (lambda: HashTable(5, 2, 3), "3 of 2 units"),
     ],
 )

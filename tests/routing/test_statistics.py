@@ -31,7 +31,7 @@ def test_by_hand():
     assert statistics.entropy == pytest.approx(4 / 7 * np.log2(7 / 4) + 2 / 7 * np.log2(7 / 2) + 1 / 7 * np.log2(7))
     assert statistics.miss_rate == pytest.approx(1 / 8)
     assert statistics.drop_rate == 0
-    assert "dead 40 %" in str(statistics)
+    assert "40 % are never used" in str(statistics)
 
 
 def test_extremes():
@@ -67,7 +67,7 @@ def test_batches_add_up(router):
 
 
 def test_other_widths_do_not_add_up():
-    with pytest.raises(ValueError, match="4 and of 5 units"):
+    with pytest.raises(ValueError, match="4 and 5 units"):
         sent_to([0], 4) + sent_to([0], 5)
 
 
