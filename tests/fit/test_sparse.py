@@ -40,7 +40,7 @@ def test_terms_beyond_the_reach_of_all_products_are_found(chosen):
     fresh = planted(500, 2, noise=0)
     assert r2_score(fresh["y"], chosen.predict(fresh)) > 0.99
     assert " by a sparse polynomial of degree 3; " in chosen.verdict
-    assert "intervals of weak ones are a little too narrow" in str(chosen)
+    assert "Intervals of weak terms are therefore slightly too narrow" in str(chosen)
 
 
 def test_effects_are_those_that_were_planted(chosen):

@@ -99,7 +99,7 @@ def test_bad_rows_are_refused(target):
         target(np.zeros((3, target.n + 1)))
     with pytest.raises(ValueError, match="one row a point"):
         target(np.zeros(target.n))
-    with pytest.raises(ValueError, match=r"must be finite; the one at \(1, 0\) is nan"):
+    with pytest.raises(ValueError, match=r"must be finite; the value at \(1, 0\) is nan"):
         target(np.where(np.arange(2)[:, None] == 1, np.nan, np.zeros((2, target.n))))
 
 
