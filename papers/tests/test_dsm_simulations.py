@@ -34,7 +34,7 @@ def test_interpolation_has_the_values_at_the_points_and_zero_elsewhere(rng):
     assert_is_dsm(g, np.concatenate([points, elsewhere]), 1)
     with pytest.raises(ValueError, match="point 1 is zero"):
         from_interpolation([[1.0, 0.0], [0.0, 0.0]], [1.0, 2.0])
-    with pytest.raises(ValueError, match="alike"):
+    with pytest.raises(ValueError, match="two points are equal"):
         from_interpolation([[1.0, 0.0], [1.0, 0.0]], [1.0, 2.0])
 
 
