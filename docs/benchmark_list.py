@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from list_table import list_table
+
 from benchmarks.registry import BENCHMARKS
 from benchmarks.table.kept import kept
 
@@ -26,13 +28,11 @@ def benchmark_list(path: Path) -> None:
     """Write the table, and a fold for each benchmark, to be included by ``benchmark_list.rst``."""
     judged = [(row["benchmark"], row["met"]) for row in kept().values() if row["met"] is not None]
     targets, missed = Counter(name for name, _ in judged), Counter(name for name, met in judged if not met)
-    page = [".. list-table::", "   :header-rows: 1", "   :widths: 20 50 10 20", ""]
     lines = [("name", "what it measures", "takes", "targets missed")]
     for each in BENCHMARKS.values():
         count = f"{missed[each.name]} of {targets[each.name]}" if targets[each.name] else "-"
         lines.append((f"``{each.name}``", each.goal, each.takes or "-", count))
-    for first, *rest in lines:
-        page += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
+    page = list_table(lines, ":widths: 20 50 10 20")
     page += ["", "Goals and methods", "-----------------", ""]
     for each in BENCHMARKS.values():
         needs = ", ".join(f"``{module}``" for module in each.needs) or "no other package"

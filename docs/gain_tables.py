@@ -6,6 +6,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from list_table import list_table
+
 from benchmarks.table.cells import starting
 from benchmarks.table.kept import kept
 
@@ -39,11 +41,8 @@ def int8_gains(path: Path) -> None:
 
 
 def _write(path: Path, lines: list[list[str]]) -> None:
-    page = [".. list-table::", "   :header-rows: 1", "   :class: compact", ""]
-    for first, *rest in lines:
-        page += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
     path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join([*page, ""]), encoding="utf-8")
+    path.write_text("\n".join([*list_table(lines), ""]), encoding="utf-8")
 
 
 def public_families(path: Path) -> None:

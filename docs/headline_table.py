@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from list_table import list_table
+
 from benchmarks.table.cells import Row, Rows
 from benchmarks.table.kept import kept
 
@@ -201,9 +203,7 @@ def headline_table(path: Path) -> None:
     """Write a table for each group, to be included by ``benchmarks.rst``."""
     rows, page = kept(), []
     for group, headlines in HEADLINES.items():
-        page += [f".. list-table:: {group}", "   :header-rows: 1", "   :widths: 34 30 22 14", ""]
-        for first, *rest in (("task", "result", "compared with", "target"), *(one.cells(rows) for one in headlines)):
-            page += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
-        page.append("")
+        lines = [("task", "result", "compared with", "target"), *(one.cells(rows) for one in headlines)]
+        page += [*list_table(lines, ":widths: 34 30 22 14", group), ""]
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(page), encoding="utf-8")

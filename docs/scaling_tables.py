@@ -8,6 +8,8 @@ from math import ceil, log
 from pathlib import Path
 from typing import Any
 
+from list_table import list_table
+
 from benchmarks.table import newest
 from benchmarks.table.cells import Row, Rows, spread
 from sparsact.passes.dask import ARITY
@@ -162,10 +164,7 @@ def origin(row: Row) -> str:
 
 def table(head: tuple[str, ...], body: list[tuple[Any, ...]]) -> list[str]:
     """A list-table."""
-    lines = [".. list-table::", "   :header-rows: 1", "   :class: compact", ""]
-    for first, *rest in (head, *body):
-        lines += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
-    return lines
+    return list_table((head, *body))
 
 
 def size(count: float) -> str:

@@ -7,7 +7,6 @@ import tarfile
 import zipfile
 from os import environ
 from pathlib import Path
-from shutil import which
 
 import pytest
 
@@ -33,7 +32,6 @@ def check(*words, **options):
     return subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True, **options).stdout
 
 
-@pytest.mark.skipif(which("make") is None, reason="make is not installed")
 def test_make_lint_installs_two_programs_and_nothing_else():
     """Without torch and the library, whose types mypy reads: that is `make types`."""
     installed = {

@@ -215,5 +215,5 @@ def _missing(bits: NDArray[np.bool_], values: list[tuple[str, str]]) -> list[str
     even = bits[present, i] == (bits[present, j] if i != j else False)
     shares = (float(part.sum()) / (size / 2) for part in (even, ~even))
     names = values[i] if i == j else (f"{values[i][1]} and {values[j][1]} both or neither", "one of them")
-    told = ", of the combinations with ".join(f"{name} {share:.1%}" for name, share in zip(names, shares, strict=True))
-    return [f"combinations are not missing at random: of the combinations with {told} are in the table."]
+    named = ", of the combinations with ".join(f"{name} {share:.1%}" for name, share in zip(names, shares, strict=True))
+    return [f"combinations are not missing at random: of the combinations with {named} are in the table."]
