@@ -95,7 +95,7 @@ def _prediction(result: FitResult, target: TargetResult, prefix: str) -> list[Di
         source = _models(result, target), target.ceiling
         drawn.append(fit_figures.scores_chart.display(source, prefix=prefix, note="" if target.ceiling else NO_CEILING))
     if target.predicted is not None:
-        note = f"{len(target.actual)} rows, each predicted by a model fitted without it."
+        note = f"{len(target.actual):,} rows, each predicted by a model fitted without it."
         drawn.append(fit_figures.residuals_chart.display(target, prefix=prefix, note=note))
     if result.test is not None and result.test.targets:
         tested = next(one for one in result.test.targets if one.name == target.name)
