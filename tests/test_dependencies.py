@@ -50,6 +50,7 @@ def test_four_packages_are_installed():
     assert named(PROJECT["dependencies"]) == wanted
 
 
+@pytest.mark.grid
 def test_every_import_is_of_a_declared_package():
     """Also of those inside functions; tools of developers do not count."""
     extras = {extra: named(lines) for extra, lines in PROJECT["optional-dependencies"].items()}

@@ -122,6 +122,7 @@ print(loaded("sparsact.inference"))
 """
 
 
+@pytest.mark.grid
 def test_each_part_is_loaded_when_it_is_asked_for():
     """The import, the command's help, learners and routers on NumPy, layers, and the measurement, in this order."""
     assert python(DOORS).splitlines() == ["[]", "[]", "[]", "['torch']", "['sparsact.inference']"]

@@ -57,6 +57,7 @@ def test_the_golden_ratio():
 
 @pytest.mark.parametrize("m", [7, 200, 5000])
 @pytest.mark.parametrize("delta", [0.3, 0.05])
+@pytest.mark.grid
 def test_one_unit_fails_as_often_as_stated_and_needs_the_factor(m, delta):
     """Exact, for a single set: P(mq > alpha Y + 1 + log_g(2/delta)); with Y in place of 2Y it fails too often."""
     Y = np.arange(m + 1)

@@ -63,6 +63,7 @@ def both(capsys, folder):
         pytest.param(("--target", "y", "--ignore", "kind", "--report"), marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.grid
 def test_the_same_model_file_by_a_scheduler_that_runs(words, both, folder, scheduler):
     if words[-1] == "--report":
         words = (*words, folder / "report.html")

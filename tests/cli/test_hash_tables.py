@@ -79,6 +79,7 @@ def test_what_bends_is_learned_by_hash_tables_because_they_err_less(capsys, fold
     assert "standardised by the mean and standard deviation of this table: x, weight." in page
 
 
+@pytest.mark.grid
 def test_what_multiplies_is_learned_by_a_polynomial_because_it_errs_less(capsys, folder):
     told = fit_json(capsys, folder / "product.csv", "--target", "y", "--folds", 3)
     assert (told["kind"], told["degree"], told["lsh"]) == ("low-degree", 2, None)

@@ -262,6 +262,7 @@ print(hash(open(words[-1], "rb").read()))
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.grid
 def test_kill_9_at_any_moment_changes_nothing(folder, tmp_path, kills):
     words = [
         "fit",

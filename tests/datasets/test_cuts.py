@@ -86,6 +86,7 @@ def read(path, batch_rows):
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
 @given(made=tables())
+@pytest.mark.grid
 def test_cuts_change_nothing(suffix, made):
     columns, bounds, batch_rows = made
     m = bounds[-1]

@@ -46,6 +46,7 @@ def observed(data, rows, **options):
 
 
 @pytest.mark.parametrize("name", ["folds", pytest.param("lsh", marks=pytest.mark.slow)])
+@pytest.mark.grid
 def test_a_worker_that_is_killed(name, client, tmp_path):
     """SIGKILL amid its second partition: the other learns again what it had, to the same bits."""
     estimator = (EXACT | ROUNDED)[name]

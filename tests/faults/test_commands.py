@@ -174,6 +174,7 @@ def said(words, folder, **files):
 @pytest.mark.parametrize(
     "words", [("bounds",), pytest.param(("predict", "model.sparsact", "table.csv"), marks=pytest.mark.slow)]
 )
+@pytest.mark.grid
 def test_an_answer_that_cannot_be_written_or_is_not_read_to_its_end(here, words):
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")

@@ -107,6 +107,7 @@ class OneColumn(CandidateKind):
 
 
 @pytest.mark.usefixtures("few_rivals")
+@pytest.mark.grid
 def test_a_new_kind_is_a_class_and_one_line(monkeypatch, tmp_path):
     """It is refused, fitted, chosen, saved, loaded and reported, and nothing else knows of it."""
     monkeypatch.setitem(candidates(), OneColumn.kind, OneColumn())

@@ -180,6 +180,7 @@ def test_tables_that_have_no_latent_are_refused():
 
 
 @pytest.mark.parametrize("floor", [100.0, 0.1 + 0.2, 7])
+@pytest.mark.grid
 def test_folds_of_a_log_link_know_floor_and_degree_of_the_whole(floor, monkeypatch):
     """The score is that of the model that is returned, and the report has all rows at the floor."""
     fits, degrees = [], {"low-degree": [], "gp": []}

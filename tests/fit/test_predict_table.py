@@ -171,6 +171,7 @@ def test_targets_keep_their_names_where_intervals_would_take_them():
 
 
 @pytest.mark.parametrize("model", ["ensemble", "letters"])
+@pytest.mark.grid
 def test_intervals_of_one_width_take_one_evaluation(model, monkeypatch):
     """Their width is known, so that one evaluation gives values and ends."""
     rng = np.random.default_rng(4)

@@ -38,6 +38,7 @@ def compiled_within(model):
 @pytest.mark.parametrize("compile_first", [compiled_around, compiled_in_place, compiled_within])
 @pytest.mark.parametrize("options", [{"method": "certified"}, {"method": "exact", "weights": "int8"}])
 @torch.no_grad()
+@pytest.mark.grid
 def test_a_model_may_be_compiled_first_and_made_sparse_then(compile_first, options):
     torch._dynamo.reset()
     dense, part = gated(), gated()

@@ -225,6 +225,7 @@ def test_whole_models_in_service():
     assert torch.equal(model.generate(prompt, max_new_tokens=6, do_sample=False), before)
 
 
+@pytest.mark.grid
 def test_graphs_hold_every_choice_of_experts():
     """What torch records or transforms must not keep the experts that the example chose."""
     torch.manual_seed(8)

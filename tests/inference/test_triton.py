@@ -300,6 +300,7 @@ LAUNCHES = {
 
 
 @pytest.mark.parametrize("name", few_of(LAUNCHES, ["union", "int8, 16", "total", "int8 total", "dots"]))
+@pytest.mark.grid
 def test_the_kernels_compile_for_a_gpu_that_is_not_here(name, tmp_path, monkeypatch):
     """Rows are read by 16 bytes, nothing is added atomically, and all that a program holds fits into registers.
 

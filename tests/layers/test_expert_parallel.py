@@ -166,6 +166,7 @@ def two(tmp_path_factory):
     return folder, run(2, folder, "compute")
 
 
+@pytest.mark.grid
 def test_two_processes_compute_what_one_does(two):
     compare(two[1], 2)
     compare_clipped(two[1], 2)

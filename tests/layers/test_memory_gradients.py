@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from grids import grid
 from memory_layers import BOTH, products, states
@@ -23,6 +24,7 @@ def test_sparse_gradients_are_clipped_as_dense_ones(name):
 
 
 @grid(name=list(BOTH))
+@pytest.mark.grid
 def test_second_derivatives_of_dense_tables(name):
     layer, x, others = BOTH[name](sparse=False, dtype=torch.float64)
     moved = others.get("context", x).double().requires_grad_()

@@ -154,6 +154,7 @@ QUICK = {"top_k", "buckets"}  # each takes a second
 
 
 @pytest.mark.parametrize("name", few_of(EXPORTED, QUICK))
+@pytest.mark.grid
 def test_exported_programs_take_batches_of_any_size(name):
     """Whether the example has few tokens, one group of them, or many."""
     moe = exportable(name)

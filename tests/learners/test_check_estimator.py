@@ -51,13 +51,11 @@ def find_nothing(checks):
         Monomials(),
         LowDegreeRegressorCV(degrees=(0, 1), alphas=(0.0, 3.0), cv=2),
         LSHRegressor(2, family="euclidean", bucket_width=1.0, degree=0, fallback="mean", n_stages=1, alpha=0.1),
-        LSHClassifier(2, n_hashes=2, bucket_width=1.0, degree=1, alpha=0.1, directions="principal"),
         DSMRegressor(40, 9, bottom="pca", activation="relu", bias=True, alpha=0.1),
         SparseFourierRegressor(degree=2),
         CubeGPRegressor(),
         LatentRegressor(degree=1),
         SparselyActivatedRegressor(n_units=3, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=3),
-        SparselyActivatedClassifier(n_units=3, n_restarts=0, max_iter=3),
     ]
 )
 def test_scikit_learn_finds_nothing_to_say(checks):
@@ -72,6 +70,8 @@ def test_scikit_learn_finds_nothing_to_say(checks):
         CubeGPRegressor("product + degree", n_hyperparameter_rows=20),
         LatentRegressor("gp", degree=1),
         LatentRegressor(degree=1, link="monotone"),
+        LSHClassifier(2, n_hashes=2, bucket_width=1.0, degree=1, alpha=0.1, directions="principal"),
+        SparselyActivatedClassifier(n_units=3, n_restarts=0, max_iter=3),
     ]
 )
 def test_scikit_learn_finds_nothing_to_say_of_other_parameters(checks):

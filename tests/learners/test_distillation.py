@@ -218,6 +218,7 @@ def test_bad_calls_have_one_clear_line(tmp_path):
         distilled(clone(fine)).export(tmp_path / "model.c")
 
 
+@pytest.mark.grid
 def test_a_network_takes_the_place_of_a_smooth_teacher(tmp_path):
     """It errs less than half as much as tables; its program, a row alone and a batch give what ``predict`` gives."""
     y = np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2]

@@ -55,6 +55,7 @@ WIDE = 30_000  # columns, of which 128 rows are a block
 
 
 @pytest.mark.parametrize("X", [BITS, REAL], ids=["bits", "numbers"])
+@pytest.mark.grid
 def test_blocks_of_a_wide_sparse_matrix_are_the_whole(X):
     columns = np.arange(7) * (WIDE // 7)
     wide = sp.csc_array((211, WIDE)).tolil()

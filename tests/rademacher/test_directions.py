@@ -36,6 +36,7 @@ def test_networks_of_the_class(M, r, k):
 
 
 @pytest.mark.parametrize(("M", "r", "k"), [(1, 1, 1), (2, 3, 2), (3, 4, 1), (6, 2, 1)])
+@pytest.mark.grid
 def test_the_mean_is_that_over_all_signs(M, r, k):
     X = direction_points(M, r, R=2.0)
     draws = [np.reshape(each, (M, r)) for each in product([-1, 1], repeat=M * r)]

@@ -11,7 +11,10 @@ from sparsact_papers.page import PagePart, write
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: on Debian, apt-get install chromium")
+pytestmark = [
+    pytest.mark.grid,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: on Debian, apt-get install chromium"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,6 @@ def visible(page, selector):
     return [element for element in page.query_selector_all(selector) if element.is_visible()]
 
 
-@pytest.mark.grid
 @of_any_width
 def test_every_claim_and_figure_is_shown(page):
     claims = sum(len(part.verdicts) for part in PAGE_PARTS)
@@ -119,7 +121,6 @@ def test_every_control_and_figure_has_a_name(page):
     assert page.evaluate(named)
 
 
-@pytest.mark.grid
 def test_dark_and_printed_pages_can_be_read(page):
     page.emulate_media(color_scheme="dark")
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -61,6 +61,7 @@ def drawing(html):
     return re.sub(r'(id="|href="#|url\(#|aria-[a-z]+=")[^")]*', "", html)
 
 
+@pytest.mark.grid
 def test_figures_are_those_of_the_page():
     result = summary(TWO)
     page = drawing(fit_page(result, None))

@@ -39,8 +39,8 @@ def interactions_frame(target: TargetResult) -> Frame:
     "interactions",
     "Strongest effects",
     interactions_frame,
-    "Effects in units of the target, sorted by the share of its variance that they explain, with the number of rows in "
-    "which all their columns are on.",
+    "Effects in units of the target, largest share of the explained variance first. The number in brackets counts the "
+    "rows in which all columns of the effect are on.",
 )
 def interactions_chart(frame: Frame) -> Axes:
     """A dot and its interval for each; blue raises the target, vermilion lowers it, grey is not significant."""

@@ -104,8 +104,8 @@ def scores_frame(source: tuple[Mapping[str, FoldScores], NoiseCeiling | None]) -
     "scores",
     "Held-out error against the baselines",
     scores_frame,
-    "The share of the variance that is left, 1 − R², on a logarithmic axis: further left is better. Dots: folds; "
-    "diamonds: their mean. Predicting the mean of the target leaves 1; the linear model uses each column alone.",
+    "Share of the variance that each model leaves unexplained, 1 − R², on a logarithmic axis; further left is better. "
+    "Dots: folds; diamonds: their mean. The mean of the target leaves 1; the linear model uses each column alone.",
 )
 def scores_chart(frame: Frame) -> Axes:
     """One line a model, its name above it, so that narrow screens show both; lines for the mean and for noise."""
@@ -286,9 +286,9 @@ def gains_frame(found: Sequence[Gain]) -> Frame:
     "gains",
     "What each degree adds",
     gains_frame,
-    "What each degree of a polynomial adds to the R² of the lower ones on rows that were not seen; bars: 95 % "
-    "intervals. The squares of the coefficients are shares of the variance only where every combination of bits is "
-    "equally frequent, which these rows are not.",
+    "How much each degree of a polynomial raises the R² on held-out rows; bars are 95 % intervals. The squared "
+    "coefficients would be shares of the variance if every combination of bits were equally frequent, which is not "
+    "so in these rows.",
 )
 def gains_chart(frame: Frame) -> Axes:
     """A bar and its interval for each degree."""
@@ -319,8 +319,8 @@ def influences_frame(target: TargetResult) -> Frame:
     "influences",
     "Influence of each column",
     influences_frame,
-    "Mean square, over the rows, of the part of the fitted function that holds the column, as a share of the target's "
-    "variance. Parts of several columns overlap, and may cancel where columns go together.",
+    "Mean square, over the rows, of all terms with this column, as a share of the target's variance. Shares of "
+    "different columns overlap, and may cancel if columns vary together.",
 )
 def influences_chart(frame: Frame) -> Axes:
     """A bar a column."""

@@ -36,8 +36,8 @@ def latent_frame(fitted: tuple[LatentRegressor, NDArray[np.bool_], NDArray[np.fl
     "latent",
     "Latent and measured scale",
     latent_frame,
-    "Rows that were fitted, by the latent of the model and the target. The line is what would be measured without "
-    "noise; hollow points are at a bound: the truth is there or beyond.",
+    "Each fitted row, by its latent value and its target. The line is what would be measured without noise. Hollow "
+    "points lie at a bound: their true value is there or beyond.",
 )
 def latent_chart(frame: Frame) -> Axes:
     """A point a row, hollow where it is censored, and the curve."""

@@ -66,7 +66,7 @@ def pairs_frame(source: Source) -> Frame:
     "site-pairs",
     "Sites and pairs of sites",
     pairs_frame,
-    f"{OF_WHAT} On the diagonal what a site does by itself, beside it what two sites do together beyond that.",
+    f"{OF_WHAT} The diagonal holds what a site does by itself; the other cells hold what two sites add together.",
 )
 def pairs_of_sites_chart(frame: Frame) -> Axes:
     """A heat map, site by site."""
@@ -86,8 +86,8 @@ def letters_frame(target: TargetResult) -> Frame:
     "letters",
     "Effects of letters",
     letters_frame,
-    "What a letter changes in the function, other sites being as in the reference, whose own letters change nothing: "
-    "blue raises it, vermilion lowers it. Grey: the site does not have the letter.",
+    "How one letter at a site changes the fitted value if all other sites are as in the reference: blue raises it, "
+    "vermilion lowers it. The reference's own letters change nothing. Grey: the site does not have the letter.",
 )
 def letters_chart(frame: Frame) -> Axes:
     """A row a site, and a column a letter."""
@@ -116,7 +116,7 @@ def by_site_frame(source: Source) -> Frame:
     "influences",
     "Variance in which each site has a part",
     by_site_frame,
-    f"{OF_WHAT} A part of several sites counts for each of them: total Sobol indices.",
+    f"{OF_WHAT} What several sites do together counts for each of them (total Sobol indices).",
 )
 def by_site_chart(frame: Frame) -> Axes:
     """A bar a site."""

@@ -64,8 +64,8 @@ def short(count: float) -> str:
     "bucket-load",
     "Bucket load",
     load_frame,
-    "Above: buckets by the number of rows that they hold. Below: where the rows are. Buckets of one row "
-    "know little; rows in full buckets are averaged over larger cells.",
+    "Above: how many buckets hold a given number of rows. Below: how many rows lie in such buckets. A bucket with one "
+    "row predicts poorly; a very full one averages over a large cell.",
 )
 def load_chart(frame: Frame) -> Axes:
     """Above, buckets of each load; below, the rows in them."""
@@ -113,9 +113,9 @@ def layouts_frame(tables: LayoutInfo) -> Frame:
     "layouts",
     "Error against cost",
     layouts_frame,
-    "Each point is a width of the grids with its best degree and penalty; narrower cells cost more memory. Rows were "
-    "taken out one by one, and predicted by their buckets. Where the table is large, kinds of directions are first "
-    "compared on fewer rows (dashed).",
+    "Each point is a width of the cells, with its best degree and penalty; narrower cells cost more memory. Each row "
+    "was predicted by its buckets without it. For a large table, kinds of directions are first compared on fewer "
+    "rows (dashed).",
 )
 def layouts_chart(frame: Frame) -> Axes:
     """A line for each kind of directions and number of rows; a ring about the chosen layout."""
@@ -171,9 +171,9 @@ def columns_frame(tables: LayoutInfo) -> Frame:
     "columns",
     "Columns that matter",
     columns_frame,
-    "Left: what makes two rows near each other, from the largest column down; a column without a share is not looked "
-    "at by the buckets. Right: the linear trend that is taken off first, in standard deviations of the target for one "
-    "of the column.",
+    "Left: how much each column decides which rows are near each other, largest first; the buckets ignore a column "
+    "without a share. Right: slope of the linear trend that is subtracted first, in standard deviations of the target "
+    "for one of the column.",
 )
 def columns_chart(frame: Frame) -> Axes:
     """Left: shares of the local distance. Right: slopes of the trend."""
@@ -206,8 +206,8 @@ def coverage_frame(tables: LayoutInfo) -> Frame:
     "coverage",
     "Coverage of prediction intervals",
     coverage_frame,
-    "Normal intervals about the prediction, from the variance of the targets in the buckets, at held-out rows. Above "
-    "the diagonal intervals are wider than they need be, below it too narrow.",
+    "How many held-out targets lie in intervals of a given probability; the width follows the variance of the targets "
+    "in the buckets. Above the diagonal the intervals are too wide, below it too narrow.",
 )
 def coverage_chart(frame: Frame) -> Axes:
     """A point for each probability, and the diagonal on which they should lie."""

@@ -91,8 +91,8 @@ def density_by_layer_frame(measurement: Measurement) -> Frame:
     "density-by-layer",
     "Density by layer",
     density_by_layer_frame,
-    "Share of units that are active for a row (a token). Dot: mean over rows; bar: from the 5 % to the 95 % "
-    "quantile over rows.",
+    "Share of units that are active in a row (a token). The dot is the mean over rows; the bar holds the middle "
+    "90 % of rows.",
 )
 def density_by_layer_chart(frame: Frame) -> Axes:
     """A dot and a bar a layer."""
@@ -129,11 +129,11 @@ def density_over_rows_frame(measurement: Measurement) -> Frame:
     "density-over-rows",
     "Distribution over inputs",
     density_over_rows_frame,
-    "Share of rows whose density is at most so much.",
+    "Share of rows in which at most this share of the units is active.",
 )
 def density_over_rows_chart(frame: Frame) -> Axes:
     """A step function a layer."""
-    labels = ("active units, % of all in the layer", "share of rows with at most this many")
+    labels = ("active units, % of all in the layer", "share of rows with at most this share")
     axes = _curves(frame, "density", "share of rows", labels, percent="density", drawstyle="steps-post")
     axes.set(xlim=(0, None), ylim=(0, 1.02))
     return axes
@@ -158,8 +158,8 @@ def unit_frequency_frame(measurement: Measurement) -> Frame:
     "unit-frequency",
     "Units by frequency",
     unit_frequency_frame,
-    "In what share of the rows each unit is active, from the most frequent down. A curve ends where the units "
-    "that were never active begin; the legend counts them.",
+    "Share of rows in which each unit is active, most frequent units first. A curve ends where the units that were "
+    "never active (dead) begin; the legend counts them.",
 )
 def unit_frequency_chart(frame: Frame) -> Axes:
     """A falling curve a layer."""
@@ -187,8 +187,8 @@ def union_density_frame(measurement: Measurement) -> Frame:
     "union-density",
     "Rows together",
     union_density_frame,
-    "Mean share of units that are active for at least one of several consecutive rows of a sequence: what a "
-    "batch of them reads.",
+    "Mean share of units that are active in at least one of several consecutive rows of a sequence. A batch of "
+    "these rows reads the weights of all these units.",
 )
 def union_density_chart(frame: Frame) -> Axes:
     """A rising curve a layer."""
@@ -215,11 +215,11 @@ def small_activations_frame(measurement: Measurement) -> Frame:
 
 @chart(
     "small-activations",
-    "How small the others are",
+    "Small activations",
     small_activations_frame,
-    "Left: share of activations within so much of zero, as a multiple of their row's root mean square (rms), "
-    "exact zeros included. Right: the share of the row's squared norm that goes if they are left out, on "
-    "average; it is at most the square of the multiple.",
+    "Left: share of activations that are at most this multiple of the root mean square (rms) of their row, exact "
+    "zeros included. Right: the mean share of the row's squared norm that is lost if they are left out; it is at "
+    "most the square of the multiple.",
 )
 def small_activations_chart(frame: Frame) -> Axes:
     """Left, how many lie below a level; right, how much of the norm they hold."""
@@ -253,8 +253,8 @@ def speedup_bounds_frame(measurement: Measurement) -> Frame:
     "speedup-bounds",
     "Speed-up bounds",
     speedup_bounds_frame,
-    "How much faster reading fewer bytes of weights can make a block at most, one row at a time, and the whole "
-    "model (Amdahl's law). A bound is not drawn where it is infinite or the method does not apply.",
+    "Upper bounds on how much faster each block, and the whole model, becomes by reading fewer bytes of weights, "
+    "one row at a time. A bound is missing if it is infinite or the method does not apply.",
 )
 def speedup_bounds_chart(frame: Frame) -> Axes:
     """A mark for each method, a line of marks for each layer."""

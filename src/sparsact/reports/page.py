@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 BATCHES: Final = (1, 4, 16, 64)
 METHODS: Final = {
-    "oracle": "every matrix: rows of active units alone, known for free",
-    "exact": "the switch matrix whole, of the others rows of active units",
-    "certified": "an 8-bit copy of the switch matrix, then rows of active units",
+    "oracle": "reads only the rows of active units, as if these were known in advance",
+    "exact": "reads the matrix that decides which units are active, and only the rows of active units of the others",
+    "certified": "reads an 8-bit copy of that matrix, then only the rows of active units",
 }
 
 

@@ -138,6 +138,7 @@ def test_left_out_errors_are_those_of_exact_posteriors():
     np.testing.assert_allclose(system.left_out_errors(posterior.best.alpha), exact[places], rtol=0.1, atol=1e-4)
 
 
+@pytest.mark.grid
 def test_error_falls_with_the_rows_and_intervals_hold(monkeypatch):
     """All of 900 rows are used where 60 are inducing points; of 500 new rows 95 % are held, with a deviation of 1 %."""
     rng = np.random.default_rng(7)

@@ -91,6 +91,7 @@ def test_arrays_strings_and_lists_are_the_same(small, form):
     np.testing.assert_array_equal(again.predict(joined(cells)), model.predict(cells))
 
 
+@pytest.mark.grid
 def test_numbers_are_letters_of_their_site(small):
     _, X, y, cells = small
     numbers = np.vectorize("BJOUXZ".index)
@@ -101,6 +102,7 @@ def test_numbers_are_letters_of_their_site(small):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.grid
 def test_letters_of_one_site_have_the_means_of_their_rows(seed):
     """Twenty rows each: predictions are nearer to the means than these are to the truth, by their standard error."""
     rng = np.random.default_rng(seed)
@@ -227,6 +229,7 @@ def of_numbers(kind):
 
 
 @pytest.mark.parametrize("kind", few_of(["float64", "str", "Int8", "mixed"], ["mixed"]))
+@pytest.mark.grid
 def test_equal_numbers_are_one_letter(kind):
     """Of whatever type: floats, whole numbers, texts, objects, categories and nullable types."""
     model = of_numbers(kind)

@@ -313,6 +313,7 @@ def test_an_added_solver_goes_through_the_matrix(added, kind):
     test_least_norm_of_any_table(added, kind, 29, 7, 3, 1)
 
 
+@pytest.mark.grid
 def test_an_added_solver_is_held_to_the_contract(added):
     test_a_list_of_subsets(added)
     test_a_complete_table_gives_its_spectrum(added)

@@ -180,6 +180,7 @@ def test_an_automatic_base_is_the_one_of_less_error_on_rows_left_out(base, targe
     np.testing.assert_array_equal(found.predict(NEW), named.predict(NEW))
 
 
+@pytest.mark.grid
 def test_an_automatic_base_does_not_depend_on_origins_of_targets():
     """A jump weighs as much beside a line when 1,000 is added to it, and a constant does not matter."""
     targets = np.column_stack([np.sign(X[:, 0] - 0.3), X[:, 1], np.zeros(len(X))])
