@@ -84,9 +84,9 @@ def test_variances_at_the_frequencies_of_the_rows(capsys, tmp_path):
     due = p * (1 - p) + 4 * q * (1 - q) * r**2 + 4 * r * (1 - r) * q**2, 4 * q * (1 - q) * r * (1 - r)
     status, out, _ = run(capsys, "inspect", tmp_path / "m", "--measure", "data")
     assert status == 0
-    assert f"values as frequent as in the rows 1: {due[0]:.4g}, 2: {due[1]:.4g}" in " ".join(out.split())
+    assert f"values as frequent as in the rows) 1: {due[0]:.4g}, 2: {due[1]:.4g}" in " ".join(out.split())
     out = run(capsys, "inspect", tmp_path / "m")[1]
-    assert "over all combinations, equally often 1: 0.75, 2: 0.25" in " ".join(out.split())
+    assert "(all combinations equally frequent) 1: 0.75, 2: 0.25" in " ".join(out.split())
     status, _, err = run(capsys, "inspect", tmp_path / "m", "--measure", "Gauss")
     assert (status, "measure must be one of uniform, data; got 'Gauss'" in err) == (2, True)
     fit_json(capsys, tmp_path / "t.csv", "--target", "y", "--model", "gp", "--out", tmp_path / "g")

@@ -256,10 +256,10 @@ def _of_polynomial(model: LowDegree, encoding: Encoding, top: int, measure: str)
         for target in targets:
             _print_terms(target)
             weights = ", ".join(f"{d}: {weight:.4g}" for d, weight in enumerate(target["weight_by_degree"], 1))
-            often = "equally often" if measure == "uniform" else "values as frequent as in the rows"
-            terminal().print(f"weight by degree, over all combinations, {often}  {weights}")
+            often = "all combinations equally frequent" if measure == "uniform" else "values as frequent as in the rows"
+            terminal().print(f"variance by degree ({often})  {weights}")
             ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
-            terminal().print(shown("influence, likewise  " + ", ".join(f"{name}: {one:.4g}" for name, one in ranked)))
+            terminal().print(shown("variance of all terms with a column  " + ", ".join(f"{name}: {one:.4g}" for name, one in ranked)))
 
     return {"rows": int(model.n_samples_seen_), **info.to_dict(), "measure": measure, "targets": targets}, show
 
