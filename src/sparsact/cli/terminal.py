@@ -30,7 +30,7 @@ def shown(text: object) -> str:
 
 
 _TEXT: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""  # of Python
-_ARGUMENTS: Final = re.compile(rf"\b({'|'.join(OPTION_NAMES)})=(?:(True)|(False)|({_TEXT}))")
+_ARGUMENTS: Final = re.compile(rf"\b({'|'.join((*OPTION_NAMES, 'measured'))})=(?:(True)|(False)|({_TEXT}))")
 
 
 def as_options(text: str) -> str:
