@@ -53,8 +53,8 @@ class Process:
 def process_of(model: object, encoding: Encoding) -> Process:
     """The process of a model; a ValueError of other models, which keep no covariances."""
     raise ValueError(
-        f"suggestions need a Gaussian process, and this model is a {type(model).__name__}; fit the table with model='gp', "
-        "or pass the rows measured so far as measured='rows.csv', and a process is fitted to them."
+        f"suggestions need a Gaussian process, and this model is a {type(model).__name__}; fit the table with "
+        "model='gp', or pass the rows measured so far as measured='rows.csv', and a process is fitted to them."
     )
 
 
