@@ -259,7 +259,8 @@ def _of_polynomial(model: LowDegree, encoding: Encoding, top: int, measure: str)
             often = "all combinations equally frequent" if measure == "uniform" else "values as frequent as in the rows"
             terminal().print(f"variance by degree ({often})  {weights}")
             ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
-            terminal().print(shown("variance with each column  " + ", ".join(f"{name}: {one:.4g}" for name, one in ranked)))
+            shares = ", ".join(f"{name}: {one:.4g}" for name, one in ranked)
+            terminal().print(shown(f"variance of the terms with a column  {shares}"))
 
     return {"rows": int(model.n_samples_seen_), **info.to_dict(), "measure": measure, "targets": targets}, show
 
