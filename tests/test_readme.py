@@ -1,4 +1,4 @@
-"""The examples of the README run, and print what it says; blocks there and in the quickstart stand alone."""
+"""The examples of the README run, and print what it says; blocks there and on three pages stand alone."""
 
 from __future__ import annotations
 
@@ -119,9 +119,11 @@ def borrowed(code):
     return {node.id for node in names} - bound - vars(builtins).keys()
 
 
-def test_each_block_of_the_quickstart_stands_alone():
-    found = blocks((ROOT / "docs" / "quickstart.rst").read_text(encoding="utf-8"))
-    assert len(found) == 6
+@pytest.mark.parametrize(("page", "n_blocks"), [("quickstart", 6), ("for_scientists", 7), ("experiments", 6)])
+def test_each_block_of_a_page_stands_alone(page, n_blocks):
+    """But for files, which the first block of each page writes."""
+    found = blocks((ROOT / "docs" / f"{page}.rst").read_text(encoding="utf-8"))
+    assert len(found) == n_blocks
     assert [borrowed(code) for code in found] == [set()] * len(found)
 
 
