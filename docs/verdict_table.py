@@ -48,7 +48,7 @@ def claims() -> dict[str, str]:
     """How many claims were measured, hold and do not, by the name that a page may write between bars."""
     found = Counter(verdict.outcome for each in findings() for _, verdict in each.verdicts)
     holds, fails = found[Outcome.HOLDS], found[Outcome.DOES_NOT_HOLD]
-    return {"claims measured": f"{found.total()} claims: {holds} hold, {fails} do not"}
+    return {"claims measured": f"{found.total()} claims of the two papers and beyond: {holds} hold, {fails} do not"}
 
 
 def verdict_table(path: Path) -> None:

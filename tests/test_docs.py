@@ -47,6 +47,7 @@ DEAR = {
     "for_fast_regression.rst",
     "for_model_builders.rst",
     "for_inference_engineers.rst",
+    "experiments.rst",
     "for_scientists.rst",
     "inference.rst",
     "letters.rst",

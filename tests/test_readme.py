@@ -1,4 +1,4 @@
-"""The examples of the README run, and print what it says; blocks there and in the quickstart stand alone."""
+"""The examples of the README run, and print what it says; blocks there and on five pages stand alone."""
 
 from __future__ import annotations
 
@@ -116,12 +116,19 @@ def borrowed(code):
     names = [node for node in nodes if isinstance(node, ast.Name)]
     bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     bound |= {alias.asname or alias.name.split(".")[0] for node in nodes for alias in getattr(node, "names", [])}
+    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
     return {node.id for node in names} - bound - vars(builtins).keys()
 
 
-def test_each_block_of_the_quickstart_stands_alone():
-    found = blocks((ROOT / "docs" / "quickstart.rst").read_text(encoding="utf-8"))
-    assert len(found) == 6
+N_BLOCKS = {"quickstart": 6, "for_scientists": 8, "for_theorists": 7, "for_model_builders": 9, "experiments": 6}
+
+
+@pytest.mark.parametrize("page", N_BLOCKS)
+def test_each_block_of_a_page_stands_alone(page):
+    """But for files, which the first block of each page writes."""
+    found = blocks((ROOT / "docs" / f"{page}.rst").read_text(encoding="utf-8"))
+    assert len(found) == N_BLOCKS[page]
     assert [borrowed(code) for code in found] == [set()] * len(found)
 
 
