@@ -1,4 +1,4 @@
-"""The examples of the README run, and print what it says; blocks there and in the quickstart stand alone."""
+"""The examples of the README run, and print what it says; blocks there and on some pages stand alone."""
 
 from __future__ import annotations
 
@@ -119,9 +119,13 @@ def borrowed(code):
     return {node.id for node in names} - bound - vars(builtins).keys()
 
 
-def test_each_block_of_the_quickstart_stands_alone():
-    found = blocks((ROOT / "docs" / "quickstart.rst").read_text(encoding="utf-8"))
-    assert len(found) == 6
+@pytest.mark.parametrize(
+    ("page", "count"), {"quickstart": 6, "for_fast_regression": 10, "for_inference_engineers": 6, "my_models": 1}.items()
+)
+def test_each_block_of_a_page_stands_alone(page, count):
+    """It may read files that an earlier one has written."""
+    found = blocks((ROOT / "docs" / f"{page}.rst").read_text(encoding="utf-8"))
+    assert len(found) == count
     assert [borrowed(code) for code in found] == [set()] * len(found)
 
 
