@@ -114,7 +114,7 @@ def refuted_table(path: Path) -> None:
         below: list[str] = []
         for found in (one for one in findings() if one.experiment.paper == paper):
             if refuted := list(_refuted(found)):
-                below += [plain(f"{found.experiment.title} ({found.experiment.place})"), *refuted, ""]
+                below += [plain(f"{found.experiment.title}; {found.experiment.place}"), *refuted, ""]
         lines += _dropdown(f"{title}: {sum(line.startswith('  - ') for line in below)} claims", below)
     _write(path, lines)
 

@@ -120,7 +120,8 @@ def borrowed(code):
 
 
 @pytest.mark.parametrize(
-    ("page", "count"), {"quickstart": 6, "for_fast_regression": 10, "for_inference_engineers": 6, "my_models": 1}.items()
+    ("page", "count"),
+    {"quickstart": 6, "for_fast_regression": 10, "for_inference_engineers": 6, "my_models": 1}.items(),
 )
 def test_each_block_of_a_page_stands_alone(page, count):
     """It may read files that an earlier one has written."""
