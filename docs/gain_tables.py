@@ -63,7 +63,7 @@ def public_families(path: Path) -> None:
         for each in (LAYERS, "mostly zero layers that measure misses at 3%")
     )
     page += [
-        f"Hooks count {layers:.0f} layers whose input is mostly zero; ``measure`` misses {missed:.0f} of them.",
+        f"Hooks found {layers:.0f} layers with inputs that are mostly zero; ``measure`` misses {missed:.0f} of these.",
         "",
     ]
     path.parent.mkdir(exist_ok=True)

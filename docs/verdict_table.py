@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -108,18 +108,28 @@ def _details(claim: Claim, verdict: Verdict, standing: Standing) -> list[str]:
 
 
 def refuted_table(path: Path) -> None:
-    """Write the claims that do not hold, or only under a condition, to be included by ``limits.rst``."""
-    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 22 48 30", ""]
-    rows = [("claimed in", "claim", "found")]
-    for one in findings():
-        paper = "practice" if one.experiment.paper == "practice" else f"paper {one.experiment.paper}"
-        for claim, verdict in one.verdicts:
-            if verdict.outcome in (Outcome.DOES_NOT_HOLD, Outcome.HOLDS_ONLY_IF):
-                found = f"only if {verdict.condition}" if verdict.condition else "does not hold"
-                rows.append((f"{paper}: {claim.place}", claim.statement, found))
-    for first, *rest in rows:
-        lines += [f"   * - {plain(first)}", *(f"     - {plain(cell)}" for cell in rest)]
+    """Write the claims that do not hold, or only under a condition, below their experiment, for ``limits.rst``."""
+    lines: list[str] = []
+    for paper, title in GROUPS.items():
+        below: list[str] = []
+        for found in (one for one in findings() if one.experiment.paper == paper):
+            if refuted := list(_refuted(found)):
+                below += [plain(f"{found.experiment.title}; {found.experiment.place}"), *refuted, ""]
+        lines += _dropdown(f"{title}: {sum(line.startswith('  - ') for line in below)} claims", below)
     _write(path, lines)
+
+
+def _refuted(found: Findings) -> Iterator[str]:
+    """A line for each such claim of an experiment, which ends with what a claim that begins with "So" goes on from."""
+    before = ""
+    for claim, verdict in found.verdicts:
+        said = "" if claim.statement.startswith("So ") else claim.statement
+        if verdict.outcome in (Outcome.DOES_NOT_HOLD, Outcome.HOLDS_ONLY_IF):
+            condition = f" {plain(verdict.condition)}." if verdict.condition else ""
+            before_it = "" if said else f' ("So" refers to: {before})'
+            text = plain(f"{claim.statement}{before_it}")
+            yield f"  - {text} :{BADGES[verdict.outcome]}:`{verdict.outcome}`{condition}"
+        before = said or before
 
 
 def _write(path: Path, lines: list[str]) -> None:
