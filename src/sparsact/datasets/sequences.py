@@ -234,7 +234,7 @@ def is_sequence(text: str) -> bool:
 
 
 def odd_rows(rows: Mapping[str, str], later: str, *, few: bool) -> str:
-    """Which of different texts keep a column from being sequences; empty unless 7 of 8 are of one length, or mutations.
+    """Which different texts keep a column from being sequences; empty unless 7 of 8 have one length or are mutations.
 
     ``rows`` names the first row of each text, ``later`` a row beyond them, with its text. ``few`` texts may be names of
     categories unless they fill their grid.

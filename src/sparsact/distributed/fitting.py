@@ -67,7 +67,7 @@ def fit(
     Raises
     ------
     TypeError
-        If the estimator's statistic cannot be summed, or the data are of no known kind.
+        If the estimator's statistic cannot be summed, or if the type of the data is not supported.
     ValueError
         If rows cannot be learned: the message begins with the name of the partition. If the parts of the data do not
         fit together, or hold no row.

@@ -40,7 +40,7 @@ def terms(
 ) -> tuple[Term, ...]:
     """The largest coefficients of a target, by absolute value, with their intervals where the fit allows them.
 
-    Of the first ``n_explained`` those that the rows do not identify have the products that equal theirs up to sign.
+    Terms among the first ``n_explained`` that the rows do not identify list the products that equal theirs up to sign.
     """
     coef, subsets, names = coefficients(model, target), model.subsets_, encoding.feature_names
     signs = sign_features(model, encoding)

@@ -166,7 +166,7 @@ class FitSteps:
         return HeldOutRows(bits, values, errors, n_rows)
 
     def _with_notes(self, run: FitRun, choices: Choices) -> Encoding:
-        """The encoding with notes on what the rows show, unless they are of another table."""
+        """The encoding with notes on what the rows show; a given encoding gets only the notes on pinned rows."""
         encoding, sums = self.table.encoding, run.sums
         X, y, _ = sums.sample.rows()
         first: list[str] = []

@@ -206,10 +206,10 @@ def fit_table(
     Notes
     -----
     The rows are read twice: for the encoding, unless it is given, and for the sums of each fold, which give the
-    degree, the penalty, all scores and the model. Where hash tables are compared, a third pass fills those of
-    all rows and of each fold side by side if there are more than 131,072 rows; with too little memory for that, one
-    pass fills as many of them as it holds. Held-out rows of hash tables are then a sample of 131,072, and so are the
-    rows that choose and fit a sparse polynomial.
+    degree, the penalty, all scores and the model. Where hash tables are compared, a third pass fills the
+    tables of all rows and of each fold side by side if there are more than 131,072 rows; if memory is too small for
+    that, each pass fills as many tables as fit. Held-out rows of hash tables are then a sample of 131,072, and so are
+    the rows that choose and fit a sparse polynomial.
 
     Networks are fitted to 20,000 rows at most, drawn at random. Where they are not asked for, a small one is first
     fitted to 4,000 rows outside of the first fold, in seconds. Only if its error on that fold is at most a third above

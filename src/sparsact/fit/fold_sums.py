@@ -89,7 +89,7 @@ class FoldSums:
         self.low, self.high = arrays["low"], arrays["high"]
 
     def bits_of_many(self, most: int) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.intp]]:
-        """Columns of bits (m, n), targets and folds of at most ``most`` rows, those in the sample first."""
+        """Columns of bits (m, n), targets and folds of at most ``most`` rows; rows in the sample come first."""
         if most <= self.sample.most or not self.packed.most:
             X, y, folds = self.sample.at_most(most)
             return X.astype(bool), y, folds

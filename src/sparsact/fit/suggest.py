@@ -76,8 +76,8 @@ def suggest_rows(
         Number of rows; with ``costs``, what they may cost together.
     candidates : what :func:`sparsact.fit_table` takes, optional
         Table of rows to choose from. By default all combinations of the values of the columns, or letters of the sites;
-        of more than 65,536 a sample of 8,192, from which each choice is then improved one column at a time. Rows of it
-        and of ``measured`` that cannot be read, such as those with an unknown letter, are left out with a note.
+        of more than 65,536 a sample of 8,192, from which each choice is then improved one column at a time. Rows of
+        both tables that cannot be read, for example because of an unknown letter, are left out with a note.
     goal : {"effects", "variance", "maximum", "minimum"}
         ``"effects"``: the least summed variance of effects. ``"variance"``: the least mean variance of predictions for
         the candidates. ``"maximum"``, ``"minimum"``: the largest expected improvement on the best prediction for a

@@ -141,8 +141,8 @@ def verified(
 ) -> list[PlannedBlock]:
     """Remove replacements that change what the model returns, though they should be exact.
 
-    That happens if something besides its block reads the pre-activations of a layer: those of a unit that is proved off
-    are 0. All blocks are tried together, and one by one only if the outputs differ.
+    That happens if something besides its block reads the pre-activations of a layer, because a unit that is proved off
+    has pre-activation 0. All blocks are tried together, and one by one only if the outputs differ.
     """
     replacements = [replacement for replacement, _ in planned]
     with ExitStack() as stack:

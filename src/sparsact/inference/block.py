@@ -87,8 +87,8 @@ class Block:
     activation : Activation
         f. Of a layer alone the identity, under the name of what makes the zeros, or ``"unknown"``.
     private : bool
-        Whether nothing else in the model reads the pre-activations of units that are off, so that they may take any
-        value up to their threshold, and those of ``up`` in a gated block any value. False without thresholds.
+        Whether nothing else in the model reads the pre-activations of units that are off. They may then take any value
+        up to their threshold, and in a gated block the outputs of ``up`` any value. False without thresholds.
     readers : tuple of str
         Names of the modules that receive or return what such values would change: their hooks see it.
     up_rows, gate_rows : WeightRows or None

@@ -171,7 +171,7 @@ class BlockProfile:
         return positive and block_units(self.model, self.block) is not None
 
     def bound(self, method: str, quality: OutputQuality | None = None) -> float:
-        """Bytes of the dense block over those that an exact method, or one of some quality, reads at best."""
+        """Bytes that the dense block reads over the fewest that an exact method, or one of some quality, can read."""
         inputs, units, outputs = self.sizes
         item, density = self.sample.itemsize, self.density if quality is None else quality.density.value
         read = roofline(inputs, units, outputs, gated=self.block.gate is not None, itemsize=item, density=density)

@@ -169,19 +169,19 @@ class BoundedOutputs:
         return TopOutputs(values, indices)
 
     def fill(self, x: Tensor, rows: int, k: int) -> Tensor | None:
-        """Outputs (rows, s) that may be among the k largest, -infinity elsewhere; None if of a row nothing is known."""
+        """Outputs (rows, s) that may be among the k largest, -infinity elsewhere; None if nothing is known of a row."""
         out = x.new_empty(rows, len(self.screen.a))
         unknown = self.kernel.fill(x.data_ptr(), rows, k, out.data_ptr(), torch.get_num_threads())
         return None if unknown else out
 
 
 def norms(screen: Screen) -> Tensor:
-    """Upper bounds of the norms of the rows that a screen is of, times its column scales."""
-    return screen.Q + screen.R + 2 * screen.along.double().abs().sum(1)  # directions are of norm 2 at most
+    """Upper bounds of the norms of a screen's rows, times its column scales."""
+    return screen.Q + screen.R + 2 * screen.along.double().abs().sum(1)  # directions have norm 2 at most
 
 
 def widening(screen: Screen, weight: Tensor, bias: Tensor | None) -> Widening:
-    """What rounded outputs differ by from real numbers."""
+    """Bounds on the rounding errors of outputs."""
     number, d = torch.finfo(weight.dtype), weight.shape[1]
     gamma = 1.1 * (d + 2) * 2.0**-24
     # Products and sums may be flushed to zero where they are not normal.

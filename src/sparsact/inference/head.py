@@ -63,7 +63,7 @@ def needing(logits: Logits) -> Iterator[None]:
 class LargestOutputs(Selector):
     """Outputs that may be among the k largest of their row, exactly, and -infinity elsewhere; ties with the k-th stay.
 
-    ``bounds`` are of the layer's weights.
+    ``bounds`` are computed from the layer's weights.
     """
 
     k: int

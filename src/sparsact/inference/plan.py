@@ -227,7 +227,7 @@ class Plan:
         return 1.0 if dense else nan
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
+        """All figures, as JSON holds them; None where not measured or infinite."""
         rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
         whole = None if self.whole is None else finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
         blocks, forecast = [finite(row) for row in rows], finite(self.forecast)

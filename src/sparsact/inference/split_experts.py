@@ -1,6 +1,6 @@
-"""Experts as modules of their own, in the place of those that a model stacks in one parameter per projection.
+"""Split experts, which a model stacks in one parameter per projection, into modules of their own.
 
-Blocks are found, measured and made sparse expert by expert then. The experts' weights are views of the stacked ones,
+Blocks are then found, measured and made sparse expert by expert. The experts' weights are views of the stacked ones,
 which return when the experts are joined; ``state_dict`` and ``load_state_dict`` know the stacked ones alone.
 """
 
@@ -151,7 +151,7 @@ class SplitExperts(nn.Module):
         del self._stacked, self._joined_class
 
     def joined(self) -> dict[str, nn.Parameter]:
-        """The stacked parameters, but those with dropped parts; built again unless the experts share their memory."""
+        """The stacked parameters, without any whose parts were dropped; built again unless the experts share memory."""
         held = dict(self.named_parameters())
         found: dict[str, nn.Parameter] = {}
         for name, one in self._stacked.items():
@@ -293,7 +293,7 @@ def join_experts(model: nn.Module) -> None:
 
 @contextmanager
 def showing_all_experts(model: nn.Module) -> Iterator[None]:
-    """Let each call of split experts show its first token to those that no token chooses, to observe them too."""
+    """Let each call of split experts show its first token to experts that no token chooses, to observe them too."""
     found = [module for module in model.modules() if isinstance(module, SplitExperts)]
     try:
         for module in found:

@@ -68,7 +68,7 @@ def int8_product(x: Tensor, values: Tensor, scale: Tensor, bias: Tensor, *, gath
     x : Tensor of shape (m, s), float32, bfloat16 or float16
         Inputs; the numbers of a row share one scale and zero point.
     values : Tensor of shape (s, n), int8, contiguous
-        Weights, one row an input: the transpose of those that ``quantized_weight`` returns. At most 65,535 rows.
+        Weights, one row per input: the transpose of what ``quantized_weight`` returns. At most 65,535 rows.
     scale, bias : Tensor of shape (n,), float32, contiguous
         Of each output.
     gather : bool

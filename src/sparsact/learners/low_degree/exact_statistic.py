@@ -83,7 +83,7 @@ class Totals:
         Raises
         ------
         ValueError
-            If targets differ so much in size that no unit serves all.
+            If targets differ too much in size for one unit.
         """
         (weight,) = self.weight.to_fractions()
         sizes = [square / weight for square in self.squares.to_fractions()] if weight > 0 else []

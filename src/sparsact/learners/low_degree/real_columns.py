@@ -117,7 +117,7 @@ class CentredMoments(CentredSums):
         Raises
         ------
         ValueError
-            If targets differ so much in size that no unit serves all.
+            If targets differ too much in size for one unit.
         """
         return exponent_of(self.exponents) - self._read_over
 

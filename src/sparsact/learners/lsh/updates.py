@@ -39,7 +39,7 @@ class RowNames(NamedTuple):
 
 
 class RememberedRows:
-    """Keys of different rows, how many copies there are of each, and their targets, whose range may shrink again.
+    """Keys, number of copies and targets of the distinct rows, so that the range of targets can shrink again.
 
     A shallow copy shares all arrays. What changes in them is written back by :meth:`restore`.
     """

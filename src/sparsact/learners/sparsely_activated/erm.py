@@ -26,7 +26,7 @@ AMPLE: Final = 4  # distinct rows for each parameter: a perfect fit to that many
 LIKELY: Final = 1.0  # the same: after a perfect fit descents have nothing to add, but another tree may
 WORTH: Final = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
 DEVIATIONS: Final = 1.0  # standard errors on the rows held out, that suffice where the score agrees
-MISSED: Final = 1.1  # times the held-out error: so much on the rows fitted is a worse network
+MISSED: Final = 1.1  # a network whose error on its own rows is this many times the held-out error is worse
 MOST_TREES: Final = 3  # in a sum: more take minutes, and descent does better
 MORE: Final = 4  # times the units allowed, of the tree that is thinned
 

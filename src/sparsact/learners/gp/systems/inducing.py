@@ -185,7 +185,7 @@ class InducingSystem(System):
 
     @cached_property
     def _scale(self) -> float:
-        """Mean ratio of exact variances of rows left out to those by inducing points."""
+        """Mean ratio of exact to inducing-point variances at rows left out."""
         places = self._places(_SCALED_BY)
         if not len(places):
             return 1.0
