@@ -125,7 +125,7 @@ def _wait_for_the_parent() -> None:
 def _fill(
     pool: ProcessPoolExecutor, jobs: int, waiting: deque[tuple[Experiment, Task]], running: dict[Future[Row], Any]
 ) -> None:
-    """Hand out tasks, one a process; none if a worker has died meanwhile, which those that are running will tell."""
+    """Hand out tasks, one per process; none if a worker has died meanwhile: the running tasks then raise the error."""
     with suppress(BrokenProcessPool), _no_interrupt():
         while waiting and len(running) < jobs:
             experiment, task = waiting[0]
@@ -195,7 +195,7 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-GUESS: Final = 1.0  # seconds of a task of which nothing is known yet
+GUESS: Final = 1.0  # seconds of a task that was never measured
 
 
 @contextmanager

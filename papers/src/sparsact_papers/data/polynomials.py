@@ -243,7 +243,7 @@ def _members(n: int, degree: int) -> Iterator[NDArray[np.intp]]:
 
 
 def _suffixes(n: int, degree: int) -> list[int]:
-    """Where, among the monomials of one degree, those of the variables i, i + 1, ... begin, for each i."""
+    """For each i, the place among the monomials of a degree where products of the variables i, i + 1, ... begin."""
     total = comb(n + degree - 1, degree)
     return [total - comb(n - i + degree - 1, degree) for i in range(n)]
 

@@ -3,7 +3,7 @@
 The theorem bounds the gap between the error on new points and the error on the training rows, for whatever member of
 the class is chosen, by order of C (W R + B) sqrt(k s n / m) under any distribution, with R = sqrt(n) and C the largest
 value of a member, here W R + B (as mended: the printed theorem drops the factor C of Lemma 18). With 20 inputs or more
-new points are new: those that occur among the training rows are left out.
+new points are new: points that occur among the training rows are left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Low degree on Boolean functions of circuits: predicted from uniform rows before a fit, and achieved (Theorem 8).
 
-The functions are those of the IWLS 2020 contest, known by 6,400 uniform rows for training and as many for validation.
+The functions come from the IWLS 2020 contest, known by 6,400 uniform rows for training and as many for validation.
 Weight by degree is estimated without bias from pairs of training rows (see :mod:`sparsact.bounds.unexplained`), which
-also predicts the error of least squares on so many rows, degree by degree, before any is fitted. Parity is the hard
+also predicts the error of least squares on that many rows, degree by degree, before any is fitted. Parity is the hard
 function of Theorem 3: all of its weight is at degree n, so no lower degree does better than a constant.
 """
 

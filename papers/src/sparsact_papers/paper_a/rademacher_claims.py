@@ -72,7 +72,7 @@ def ratio_of(above: Maxima, below: Maxima) -> Interval:
 
 
 def judge_growth(rows: Rows) -> Verdict:
-    """The most units against one, on the largest cube of which all signs were taken, for each B."""
+    """The most units against one, for each B, on the largest cube whose rows have all signs."""
     of_one_active = {case: group for case, group in cases(rows).items() if case[1] == 1}
     n = max(row["n"] for row in needed(whole(rows.where(sample="cube", k=1)), "a cube with all signs"))
     verdicts: dict[float, Verdict] = {}

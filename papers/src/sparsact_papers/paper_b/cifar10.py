@@ -32,7 +32,7 @@ PRINTED: Final = {  # Table 2: accuracy in percent by active units
     QUARTER: {256: 69.8, 512: 71.68},
 }
 TABLE: Final = tuple((model, n_active) for n_active in (256, 512) for model in PRINTED)
-TOTAL: Final = 1024  # the width of which the text on Figure 5 speaks
+TOTAL: Final = 1024  # the width in the text on Figure 5
 NEAR, MATCHES = 2.0, 1.0  # points of accuracy
 
 

@@ -212,8 +212,8 @@ EXPERIMENT: Final = Experiment(
             place="Theorem D.1, inequality (8)",
             statement="A random member of the analytic family is L-Lipschitz, with C = 6 (the paper leaves C open).",
             printed="with probability at least 0.9, for a large enough C",
-            rule="share of pairs of which both have a proved Lipschitz constant of at most L = 1, with C = 6; holds "
-            "if its 95 % interval (Clopper and Pearson) lies above 0.9^2",
+            rule="share of pairs in which both members have a proved Lipschitz constant of at most L = 1, with C = 6; "
+            "holds if its 95 % interval (Clopper and Pearson) lies above 0.9^2",
             refuted_if="the share of pairs with a proved constant is significantly below 0.9^2",
             judge=_judge_lipschitz,
         ),

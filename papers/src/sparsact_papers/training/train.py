@@ -188,8 +188,8 @@ def train(
     checkpoint : path, default=None
         A folder. At each evaluation everything is written there, in one file that is whole at any moment.
     resume : bool
-        Go on from the checkpoint, if there is one: parameters and evaluations are then those of a training that was
-        never interrupted, to the bit (on a CPU with the same number of threads).
+        Go on from the checkpoint, if there is one: parameters and evaluations then equal an uninterrupted training's
+        to the bit (on a CPU with the same number of threads).
     progress : callable, default=None
         Told of steps that were done (see :func:`training_progress`).
     device : torch.device or str
