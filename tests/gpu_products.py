@@ -79,7 +79,7 @@ def layer_kernel(name, dtype, *arguments):
 
 
 def precisions():
-    """In which precision segments of float32 are multiplied, as each setting of torch asks for it."""
+    """Precision in which segments of float32 are multiplied, under each setting of torch."""
     from sparsact.kernels import gpu
 
     found, backends = [gpu._tiles()["PRECISION"]], torch.backends
@@ -189,7 +189,7 @@ def _profiles(model, shown):
 
 @contextmanager
 def _no_waiting():
-    """Fail where the host asks for a number that the device computes."""
+    """Fail where the host waits for a number that the device computes."""
     if torch.cuda.is_available():
         torch.cuda.set_sync_debug_mode("error")
         try:

@@ -59,7 +59,7 @@ def test_goals_and_needs(capsys):
 
 
 def test_landscapes_are_compared_with_one_peer_over_all_draws():
-    """Six peers, five of which are the best of a draw by luck: the one that is best on the whole is named."""
+    """Six peers; five are each the best of one draw by luck. The peer that is best on the whole is named."""
     ours, *lucky, steady = landscapes.SIDES
     rows = []
     for draw in range(len(lucky)):

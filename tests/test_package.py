@@ -174,7 +174,7 @@ def statements(node):
 
 @cache
 def imports(*, for_types=False):
-    """(importing module, imported module, line) of the library's imports in itself: those that are run, or all."""
+    """(importing module, imported module, line) of imports between modules of the library: those run, or all."""
     found = []
     for name, path in sources().items():
         for node in ast.walk(parsed(path)) if for_types else statements(parsed(path)):

@@ -102,7 +102,7 @@ def test_cuts_change_nothing(suffix, made):
 
 @pytest.mark.parametrize("bounds", [[0, 80, 160], [0, 3, 160]])
 def test_the_model_is_the_same_where_the_first_file_holds_bit_strings_by_chance(tmp_path, bounds):
-    """A model of numbers, of which the first 80 look like strings of bits."""
+    """A model of numbers; the first 80 of them look like strings of bits."""
     rng = np.random.default_rng(3)
     values = np.concatenate([rng.choice([100, 101, 110, 111], 80), rng.integers(0, 100, 80)])
     columns = {"almost strings 0": list(map(str, values)), "y 0": list(map(repr, (values * 0.5 + 1).tolist()))}

@@ -68,7 +68,7 @@ def test_a_worker_that_is_killed(name, client, tmp_path):
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_amid_batches(client, tmp_path):
-    """Batches of a generator exist once: those of a lost worker are still in the graph."""
+    """Batches of a generator exist once: the batches of a lost worker are still in the graph."""
     estimator = EXACT["folds"]
     X, y, weights = table(estimator)
     victim = list(client.run(os.getpid).values())[1]

@@ -27,7 +27,7 @@ def random_rows(m, n, *, n_fitted=None, seed=0):
 
 @pytest.mark.parametrize("subset", [(), (2,), (0, 3), (0, 1, 2, 3, 4)])
 def test_errors_of_a_coefficient_are_sums_over_its_cells(subset):
-    """By a loop over all cells, of which some of the largest set are empty."""
+    """By a loop over all cells; some cells of the largest set are empty."""
     rows = random_rows(23, 6)
     errors, n_cells, share = rows.errors[:, 1], 2 ** len(subset), len({tuple(row) for row in rows.bits}) / 23
     distance = variance = spread = 0.0

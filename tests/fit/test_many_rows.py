@@ -75,7 +75,7 @@ def test_products_of_a_row_are_of_columns_that_differ_from_the_most_frequent_row
 
 @pytest.fixture
 def small_samples(monkeypatch):
-    """A sample of 300 rows, of which letters look at 60."""
+    """A sample of 300 rows; letters look at 60 of them."""
     monkeypatch.setitem(candidates(), "lsh", LSHCandidate(most_rows=300))
     monkeypatch.setitem(candidates(), "letters", LettersCandidate(rows_of_look=60))
 

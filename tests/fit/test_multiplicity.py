@@ -117,8 +117,8 @@ def test_signs_of_a_process_are_as_sure_as_they_say():
 # ---- the ceiling ----
 
 
-def test_the_ceiling_is_that_of_an_analysis_of_variance():
-    """By the mean square within points of scipy's one-way analysis, of which the F statistic is known."""
+def test_the_ceiling_follows_from_an_analysis_of_variance():
+    """By the mean square within points; with the mean square between them it gives the F statistic of scipy."""
     rng = np.random.default_rng(3)
     bits = rng.integers(0, 2, (80, 3))
     y = bits @ [1.0, 2.0, 3.0] + rng.normal(size=80)

@@ -157,7 +157,7 @@ def test_a_table_of_candidates_keeps_its_columns_and_costs_count(fitted):
 
 
 def test_a_row_found_by_search_is_best_among_its_neighbours():
-    """Of 2**17 combinations, by prospects of all neighbours, none of which gains more."""
+    """Among 2**17 combinations; none of its neighbours gains more."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (25, 17))
     y = X[:, 0] - 2.0 * X[:, 1] * X[:, 2]

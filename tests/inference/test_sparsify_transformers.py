@@ -98,7 +98,7 @@ QUICK = {("opt", "exact"), ("llama", "exact"), ("wide opt", "auto"), *((case, "c
 
 
 def case_and_method(cases, methods, quick=QUICK):
-    """Every case with every method; those that are not among the quick ones are slow."""
+    """Every case with every method; pairs that are not in ``quick`` are slow."""
     return pytest.mark.parametrize(
         ("case", "method"),
         [

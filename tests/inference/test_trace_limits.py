@@ -39,7 +39,7 @@ CLIPPED = {
 
 
 def two_layers(forward):
-    """A model of the layers a and b, most units of which are off."""
+    """A model with the layers a and b; most units are off."""
     model = Written(forward)
     model.a, model.b = nn.Linear(D, S), nn.Linear(S, 5)
     switched_off(model.a.weight, model.a.bias)

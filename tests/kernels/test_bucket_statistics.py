@@ -89,7 +89,7 @@ def test_a_product_of_features_is_one_of_the_monomials(p, degree):
 @properties
 @given(table=tables, seed=st.integers(0, 99))
 def test_how_many_buckets_hold_rows(table, seed):
-    """Those that rows fill, less those that they leave, whose sums are 0 then."""
+    """Buckets that rows fill, minus buckets that they leave: the sums there are 0."""
     t = random_table(**table)
     counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
     order = np.random.default_rng(seed).permutation(len(t.X))

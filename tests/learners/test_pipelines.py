@@ -1,4 +1,4 @@
-"""Estimators among those of scikit-learn: sparse matrices, monomials in a pipeline, tables of Arrow, routed weights."""
+"""Estimators within scikit-learn: sparse matrices, monomials in a pipeline, tables of Arrow, routed weights."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_streams_and_choices_of_sparse_rows():
             assert_array_equal(dense, sparse)
 
 
-WIDE = 30_000  # columns, of which 128 rows are a block
+WIDE = 30_000  # columns; a block then has 128 rows
 
 
 @pytest.mark.parametrize("X", [BITS, REAL], ids=["bits", "numbers"])

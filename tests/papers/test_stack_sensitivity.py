@@ -86,7 +86,7 @@ def test_one_layer_has_no_more_than_the_bound_of_networks():
 
 @pytest.mark.parametrize("copies", [1, 3])
 def test_the_bound_of_one_layer_is_attained(copies):
-    """2 k x_1 by k pairs of units, of which one is on: AS is 4 k**2."""
+    """2 k x_1 by k pairs of units, one of each pair on: AS is 4 k**2."""
     stack = Stack([1, -1] * copies, [([[1], [-1]] * copies, [-1, -1] * copies)])
     assert stack_sensitivity(stack, stack.certify().upper).average == pytest.approx(4 * copies**2)
     assert Spectrum.of(stack).total_influence() == 4 * copies**2

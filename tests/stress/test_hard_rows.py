@@ -101,7 +101,7 @@ def test_outliers_among_the_columns_are_refused_or_borne():
 def test_a_constant_target(value, solver):
     X = COLUMNS if solver == "real" else SIGNS
     model = LowDegreeRegressor(2, solver="auto" if solver == "real" else solver).fit(X, np.full(m, value))
-    if solver == "correlation":  # averages of a constant are those of the characters
+    if solver == "correlation":  # averages of a constant are averages of the characters
         return
     np.testing.assert_allclose(model.predict(X), value, rtol=1e-12)
     np.testing.assert_allclose(model.coefficients_, 0.0, atol=1e-14 * abs(value))

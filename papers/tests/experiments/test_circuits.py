@@ -35,7 +35,7 @@ def row(function, degree, seed, mse, predicted, n_train=1600, n_coefficients=17,
 
 
 def whole(bits):
-    """Numbers of which the first column is the lowest bit."""
+    """Numbers whose lowest bit is in the first column."""
     return [sum(int(bit) << i for i, bit in enumerate(line)) for line in bits]
 
 

@@ -92,5 +92,5 @@ def test_outliers_do_not_make_it_worse():
     found = fisher_scoring.refined(start, some._posterior.rows, rng=rng)
     fold = rng.permutation(400) % 5
     one, other = (fisher_scoring.out_of_fold_error(each.best, some._posterior.rows, fold) for each in (start, found))
-    assert other <= one * 1.05  # other folds than those that chose
+    assert other <= one * 1.05  # other folds than the choice saw
     assert np.isfinite(found.best.log_likelihood(start.rows))

@@ -106,7 +106,7 @@ def test_means_and_effects_are_exact_and_variances_near(name):
     assert model.n_inducing_ == 37
     mean, variance, coefficients, of_coefficients = exact(kernel, X, y, weights, new)
     found, deviation = model.predict(new, return_std=True)
-    np.testing.assert_allclose(found, mean, atol=3e-5)  # products are of single precision
+    np.testing.assert_allclose(found, mean, atol=3e-5)  # products have single precision
     assert abs(deviation / np.sqrt(variance) - 1).max() < 0.25
     assert abs((deviation / np.sqrt(variance)).mean() - 1) < 0.05
     np.testing.assert_allclose(model.confidence_intervals(SUBSETS).mean(axis=1), coefficients, atol=3e-5)

@@ -20,7 +20,7 @@ from sparsact.learners.lsh.prediction_limits import Ends
 from sparsact.saving.modelfile import ModelFileError, read, write
 
 X, Y = rows(m=600)
-QUERIES = rows(m=300, seed=3)[0]  # of which some buckets are empty
+QUERIES = rows(m=300, seed=3)[0]  # some fall into empty buckets
 TOLERANCE = {"float32": 1e-6 * Y.std(), "float64": 1e-12 * Y.std()}
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 

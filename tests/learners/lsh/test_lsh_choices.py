@@ -214,7 +214,7 @@ def test_rows_of_a_young_stream_can_be_removed_and_merged():
 
 @pytest.mark.parametrize(("m", "d"), few_of([(150, 100), (50, 100)], [(50, 100)]))
 def test_a_line_through_noise_is_no_trend(m, d):
-    """With as many columns as rows every noise has a line through it; held-out scores are those of the mean, nearly."""
+    """With as many columns as rows every noise has a line through it; held-out scores must be nearly the mean's."""
     rng = np.random.default_rng(m)
     points, noise = rng.normal(size=(m + 400, d)), rng.normal(size=m + 400)
     fitted = LSHRegressor(random_state=0).fit(points[:m], noise[:m])

@@ -92,7 +92,7 @@ def test_the_frozen_part_is_asked_only_for_rows_that_it_was_not_learned_from():
 def test_a_row_of_the_fit_learned_again_is_another_row():
     model = staged(n_stages=2).fit(X, Y)
     before = model.predict(NEW)
-    model.partial_fit(X[:40], Y[:40]).remove(X[:40], Y[:40])  # takes those of the fit
+    model.partial_fit(X[:40], Y[:40]).remove(X[:40], Y[:40])  # removes the rows of the fit
     assert model.n_samples_seen_ == len(X)
     assert np.abs(model.predict(NEW) - before).max() > 0
     model.remove(X[:40], Y[:40])

@@ -319,7 +319,7 @@ def test_a_relu_that_is_nowhere_on_is_nothing():
 def test_small_coefficients_of_all_leaves_are_judged_together(size):
     """Eight leaves with 24 normal coefficients each, of ``size`` standard errors: a third of them do not stand out.
 
-    Most leaves alone may be rid of these, for those that go explain no more than noise may; all together do.
+    Most single leaves could drop these, which explain no more than noise may; all leaves together explain more.
     """
     X = signs(4000, 33, 0)
     rng = np.random.default_rng(0)
