@@ -103,7 +103,7 @@ def needed(rows: R, what: str, at_least: int = 1) -> R:
 def within(interval: Interval, *, least: float = float("-inf"), most: float = float("inf"), what: str = "") -> Verdict:
     """*Holds* if the whole interval lies within the limits, *does not hold* if all of it lies outside.
 
-    Of a claim about every repetition (an :attr:`~Interval.exact` interval) one value outside is enough.
+    For a claim about every repetition (an :attr:`~Interval.exact` interval) one value outside is enough.
 
     Parameters
     ----------

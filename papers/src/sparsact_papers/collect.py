@@ -60,7 +60,7 @@ def collect(
     Returns
     -------
     failures : list of Failure
-        Of tasks whose measurement raised an error or killed its process. All others have their row.
+        Tasks whose measurement raised an error or killed its process. All others have their row.
     """
     waiting = deque((experiment, task) for experiment, task in work if task not in store)
     suspects: deque[tuple[Experiment, Task]] = deque()

@@ -75,7 +75,7 @@ def certify_stack(
     time_limit : float
         Seconds for ``"milp"``.
     n_samples, confidence
-        Of ``"sampled"``.
+        For ``"sampled"``.
     rng : numpy.random.Generator, optional
         Draws the sample, and the points that ``"milp"`` begins with (seed 0 by default).
 

@@ -152,8 +152,8 @@ class WordSurvey:
     def column(self, name: str, n_texts: int, *, wild_type: str | None, many: bool) -> LetterString | Mutations | None:
         """What the texts make the column, if they are sequences.
 
-        Of few texts, which may be names of categories, lists of two mutations, single mutants, and strings that are an
-        eighth or more of all combinations of their letters are taken for sequences.
+        A few texts may be names of categories. They are sequences if they are lists of two mutations or single mutants,
+        or strings that make up an eighth or more of all combinations of their letters.
         """
         singles = self.capital and self._are_mutants(n_texts)
         if self.mutated and ((many and self.capital) or self.several or wild_type or singles):

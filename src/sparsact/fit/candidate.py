@@ -98,7 +98,7 @@ class FitRun(Facts):
 
     @cached_property
     def gains_of_logarithms(self) -> tuple[float, ...]:
-        """Of each target what its logarithm gains."""
+        """What the logarithm of each target gains."""
         return gains_of_logarithms(self.table.encoding, self.sums)
 
     @property

@@ -152,8 +152,8 @@ class WithVerdict:
     def learned(self) -> bool:
         """Whether any target is predicted better than by a constant.
 
-        Of classes, a better accuracy or a better R2 will do: where one class is frequent, a model may know which rows
-        are the likelier ones, and yet rightly never name the rare class.
+        For classes, a better accuracy or a better R2 is enough: if one class is frequent, a model may know which rows
+        more probably belong to the rare class, and yet rightly never predict it.
         """
         if self.confusion is None:
             return any(target.learned for target in self.targets)

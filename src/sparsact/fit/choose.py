@@ -102,9 +102,9 @@ def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked
 
 
 def _scores_of_both(winner: CandidateModel, rival: CandidateModel) -> str:
-    """Held-out scores of the chosen model and of the best of the others, which rank as the errors do that chose.
+    """Held-out scores of the chosen model and of the best other model, in the order of the errors that chose.
 
-    Of folds that differ much in their variance, or have no R2, the mean R2 may rank otherwise: then it is the error.
+    If folds differ much in variance or have no R2, the mean R2 may rank otherwise: then the scores are errors.
     """
     ahead = _errors(winner).mean() <= _errors(rival).mean()
     ours, theirs = winner.r2, rival.r2

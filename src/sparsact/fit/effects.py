@@ -247,9 +247,9 @@ def reference_effects(
     Parameters
     ----------
     model : estimator
-        Of columns of letters, categories or bits.
+        Model of columns of letters, categories or bits.
     encoding : Encoding
-        Of the table that it was learned from.
+        Encoding of the table that it was learned from.
     reference : str, path or mapping, optional
         A sequence; mutations such as ``"A12V:G45D"``, or ``"WT"``; ``"a=1,b=0"``, or ``{"a": 1, "b": 0}``, of columns
         or sites; a table, whose first row it is. What it does not name is as in the wild type of the fit, or else has
@@ -307,9 +307,9 @@ def contrast(
     Parameters
     ----------
     model : estimator
-        Of columns of letters, categories or bits.
+        Model of columns of letters, categories or bits.
     encoding : Encoding
-        Of the table that it was learned from.
+        Encoding of the table that it was learned from.
     one, other : str, path or mapping
         Changes of the background, as the ``reference`` of :func:`reference_effects`; ``"WT"`` of sequences is none.
     background : str, path or mapping, optional

@@ -147,7 +147,7 @@ class FitSteps:
 
     @property
     def _pass_name(self) -> str:
-        """Of the pass that sums up the rows; two passes never share a file of what was read."""
+        """Name of the pass that sums up the rows; two passes never share a file of partial sums."""
         return "choosing by logarithms" if self.on_logarithms else "choosing"
 
     def _held_out(self, sample: RowSample, shown: Places, targets: Targets, n_rows: int) -> HeldOutRows:

@@ -70,8 +70,8 @@ def suggest_rows(
     Parameters
     ----------
     model : estimator
-        Of :func:`sparsact.fit_table`, also saved and loaded: a Gaussian process (``model="gp"``) or a model of letters.
-        Other models keep no covariances, and need ``measured``.
+        A model from :func:`sparsact.fit_table`, also saved and loaded: a Gaussian process (``model="gp"``) or a model
+        of letters. Other models keep no covariances, and need ``measured``.
     budget : int or float
         Number of rows; with ``costs``, what they may cost together.
     candidates : what :func:`sparsact.fit_table` takes, optional
@@ -93,7 +93,7 @@ def suggest_rows(
     repeat : bool
         Whether rows that were measured already may be chosen, once each.
     random_state : int
-        Of samples, and of the process that is fitted.
+        Seed of samples, and of the process that is fitted.
 
     Returns
     -------

@@ -92,7 +92,7 @@ class Block:
     readers : tuple of str
         Names of the modules that receive or return what such values would change: their hooks see it.
     up_rows, gate_rows : WeightRows or None
-        Of one layer that computes both, ``up`` and ``gate`` alike: which rows of its weight are W, and which are G.
+        If one layer is both ``up`` and ``gate``: which rows of its weight are W, and which are G.
     """
 
     name: str

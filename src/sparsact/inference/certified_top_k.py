@@ -68,7 +68,7 @@ class CertifiedTopK:
 
     Notes
     -----
-    Of outputs that are equal the first come first; torch promises no order for these. Calls with gradients, on other
+    Equal outputs come in order of their index; torch promises no order for them. Calls with gradients, on other
     devices, under torch's tracing, and rows that are not finite or whose outputs may overflow are computed densely.
 
     Examples

@@ -100,7 +100,7 @@ class SwitchedOn(BlockUnits):
     screens : WeightCache of Screen, or None
         Proves units off, which are then not computed; None computes all.
     memo : GateMemo or None
-        Of a gated block.
+        Memo of a gated block.
     calls_to_skip : int
         Next calls without a screen, because too many units were on.
     """
@@ -210,7 +210,7 @@ class GateThenUp(SwitchedOn):
     Attributes
     ----------
     gate_rows, up_rows : WeightRows
-        Of the two.
+        Rows of the weight that belong to each.
     activation : Activation
     up_weights : WeightCache of WeightForm
         The form of the weights of the up-projection; the layer's state holds that of the gate's.

@@ -142,8 +142,8 @@ def calibrated(
 ) -> tuple[Threshold | TopKActivations, OutputQuality]:
     """The better of two rules that meet a target on three quarters of the rows, and its quality on the others.
 
-    Of the rules for a density the one with the smaller error there, of those for an error the one that keeps fewer
-    units. Where a model scales rows, no threshold fits all of them: the largest activations of each are kept.
+    Better means a smaller error if the target is a density, and fewer units kept if the target is an error. Where a
+    model scales rows, no threshold fits all of them: the largest activations of each are kept.
 
     Parameters
     ----------

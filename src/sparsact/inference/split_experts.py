@@ -200,7 +200,7 @@ class StackedExperts(SplitExperts):
         return {"gate_up_proj": ("gate_proj", "up_proj"), "up_proj": ("up_proj",), "down_proj": ("down_proj",)}
 
     def function(self) -> Activation:
-        """Of the module itself."""
+        """The module's own activation."""
         function: Any = self.act_fn
         return function  # type: ignore[no-any-return] # a module's attributes have no types
 
@@ -215,7 +215,7 @@ class SplitMixture(SplitExperts, MixtureOfExperts):
     transposed = True
 
     def projections(self) -> dict[str, tuple[str, ...]]:
-        """Of experts with a gate and without."""
+        """Names of the projections of experts with a gate or without."""
         up = ("gate_proj", "up_proj") if self.is_gated else ("up_proj",)
         return {"up_weight": up, "up_bias": up, "down_weight": ("down_proj",), "down_bias": ("down_proj",)}
 

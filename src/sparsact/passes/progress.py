@@ -35,7 +35,7 @@ class Progress:
     resumed : int
         Rows among ``n_rows`` that an earlier run has read; they say nothing about the speed of this one.
     seconds : float or None
-        Of the stage, once it is over.
+        Duration of the stage, once it is over.
     note : str
         A sentence for a person, such as how long the rest may take; then there is no stage.
     """

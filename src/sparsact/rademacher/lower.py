@@ -226,7 +226,7 @@ def correlating_network(
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of s units and scale at most (W, B), with at most k active at each row of ``X`` and ``support``.
+        Network of s units and scale at most (W, B), with at most k active at each row of ``X`` and ``support``.
     """
     rows, everywhere = checked_sample(X, support)
     c = checked_reals(coefficients, "`coefficients`")

@@ -26,7 +26,7 @@ class Operator:
         The same of torch's own operators, for ``torch.func`` transforms and for ``torch.onnx.export``. None for a
         function that only GPUs run.
     fake : callable
-        Of the same arguments, an empty tensor of its shape.
+        Takes the same arguments, and returns an empty tensor of the shape of the result.
     save, backward : callable, default=None
         ``save(ctx, inputs, output)``, and ``backward(ctx, needs, gradient)`` with a gradient for each input, where
         ``needs`` tells which are needed. None for a function that is not differentiated.

@@ -164,14 +164,14 @@ def opposite_pairs(
     n, k : int
     rng : Generator
     correlation : float
-        Of the normals of any two pairs: 1 if all pairs are alike.
+        Correlation of the normals of any two pairs: 1 if all pairs are alike.
     outputs : ndarray of shape (2 k,), optional
         Output weights, first of the pairs' one side and then of the other; random signs and sizes by default.
 
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of 2 k units, with normals of norm 1.
+        A network of 2 k units, with normals of norm 1.
     """
     common, own = rng.normal(size=(1, n)), rng.normal(size=(k, n))
     W = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own

@@ -20,7 +20,7 @@ ENOUGH: Final = 0.1  # of the variance: the error of a network that was learned
 
 
 def log_ratios(rows: Rows, column: str, other: str, *cell: str) -> list[float]:
-    """Of each seed: mean over its cells of log2 (sparse / other), the same points for both."""
+    """For each seed the mean over its cells of log2 (sparse / other), on the same points."""
     pairs = rows.where(learner=SPARSE).paired(rows.where(learner=other), "seed", *cell)
     by_seed: dict[int, list[float]] = {}
     for sparse, rival in pairs:

@@ -86,7 +86,7 @@ LEAST, MOST = 1e-3, 30.0  # errors outside are drawn at these limits
 
 
 def _log_ratios(one: Rows, other: Rows) -> list[float]:
-    """Of each seed: log2 of a ratio of errors, as shares of the variance, from as many samples."""
+    """For each seed and sample size, log2 of a ratio of errors, as shares of the variance."""
     return [float(np.log2(a["error / variance"] / b["error / variance"])) for a, b in one.paired(other, "seed", "m")]
 
 

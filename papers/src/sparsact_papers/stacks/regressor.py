@@ -46,7 +46,7 @@ class StackRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # sci
     tol : float, default=1e-8
         The search ends at an error of this share of the variance on the rows held out.
     random_state : int, RandomState or None, default=None
-        Of the split and the starts.
+        Seed of the split and the starts.
 
     Attributes
     ----------

@@ -70,7 +70,7 @@ def int8_product(x: Tensor, values: Tensor, scale: Tensor, bias: Tensor, *, gath
     values : Tensor of shape (s, n), int8, contiguous
         Weights, one row per input: the transpose of what ``quantized_weight`` returns. At most 65,535 rows.
     scale, bias : Tensor of shape (n,), float32, contiguous
-        Of each output.
+        Scale and bias of each output.
     gather : bool
         Whether to read only the rows of inputs whose code is not that of 0.
 

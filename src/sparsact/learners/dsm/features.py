@@ -45,7 +45,7 @@ class Bottom:
     c : ndarray of shape (t,)
         Biases; zeros for a layer without.
     activation : {"identity", "relu"}
-        Of every unit.
+        Activation of every unit.
     centre : ndarray of shape (d,)
         What is taken off the inputs, :math:`\bar x`: the mean of the rows, or zeros, as in the paper.
     """

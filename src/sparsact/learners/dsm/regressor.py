@@ -68,7 +68,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         ``"random"``: Glorot's uniform weights, as Keras draws them, for columns of about one unit. ``"pca"``:
         directions drawn from the covariance of the rows of the first call, and scaled by it.
     activation : {"identity", "relu"}, default="identity"
-        Of the bottom layer.
+        Activation of the bottom layer.
     bias : bool, default=False
         Whether bottom units have random biases.
     absolute : bool, default=False
@@ -78,7 +78,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     epochs : int, default=50
         Passes over the rows (``"rmsprop"``).
     learning_rate, rho, epsilon : float, default=1e-5, 0.9, 1e-7
-        Of RMSProp; ``rho`` and ``epsilon`` as in Keras. In PyTorch ``rho`` is called alpha and is 0.99.
+        Options of RMSProp; ``rho`` and ``epsilon`` as in Keras. In PyTorch ``rho`` is called alpha and is 0.99.
     batch_size : int, default=32
         Rows of a step; the last of an epoch may have fewer.
     random_state : int, RandomState or None, default=None

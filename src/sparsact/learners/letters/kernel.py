@@ -153,8 +153,8 @@ class LetterKernel:
     def pullback(self, points: Codes, lower: Array, covariance: NDArray[np.float32]) -> list[Array]:
         """Derivatives by the logarithm of the variance (1,), and by the parameters of each site.
 
-        Of a function of the ``covariance`` (m, m) of rows of letters (m, n), whose derivatives by it are ``lower``, on
-        and below the diagonal. In single precision: m**2 multiplications for each letter of a site.
+        The function depends on the ``covariance`` (m, m) of rows of letters (m, n); ``lower`` has its derivatives by
+        the covariance, on and below the diagonal. Single precision: m**2 multiplications for each letter of a site.
         """
         pull = lower.astype(np.float32)
         pull += pull.T

@@ -209,7 +209,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         Parameters
         ----------
         frequencies : sequence of array-like of shape (q_i,), optional
-            Of the letters of each site; by default all are equally frequent.
+            Frequencies of the letters of each site; by default all are equally frequent.
 
         Returns
         -------

@@ -225,9 +225,9 @@ def automatic(batch: Batch, spec: FitSpec, domain: str, degree: int | None, alph
     batch : Batch
         Rows as the learner was given them, checked.
     spec : FitSpec
-        Of the learner; its degree is not looked at.
+        Specification of the learner; its degree is ignored.
     domain : {"auto", "cube", "real"}
-        Of the learner.
+        Domain of the learner.
     degree, alpha : int, float or None
         None is to be chosen.
     """

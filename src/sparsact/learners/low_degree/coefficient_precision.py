@@ -85,7 +85,7 @@ class KnownDesign(Design):
     variances, identified : (D + 1,) or None
         Variance of each coefficient per unit of residual variance, and whether the rows determine it; None: not known.
     inner : InnerProducts or None
-        Of the features.
+        Inner products of the features.
     """
 
     parameters: float

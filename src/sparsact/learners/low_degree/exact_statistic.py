@@ -157,7 +157,7 @@ class ExactStatistic(ABC):
     totals : Totals
         Rows, weight, sums and squares of the targets.
     weights, sums : ExactSum of shape (N,), (T, ...)
-        Of weights and of weighted targets, in the form of the class.
+        Sums of weights and of weighted targets, in the form of the class.
     """
 
     kind: ClassVar[str]  # what files call the form

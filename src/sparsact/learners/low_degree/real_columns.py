@@ -42,7 +42,7 @@ class CentredMoments(CentredSums):
     family : Family
         The monomials, D of them.
     exponents : ndarray of shape (T,), int64
-        Of the largest number among the targets seen, by ``frexp``; ``NO_TARGET`` if all were 0. What depends on targets
+        Exponent of the largest target seen, by ``frexp``; ``NO_TARGET`` if all were 0. What depends on targets
         is kept over ``2**(32 * target_exponent())``, so that squares neither overflow nor vanish.
     """
 

@@ -41,9 +41,9 @@ class Moves:
     gain : ndarray of shape (K,)
         Residual sum removed by adding each monomial of the pool; -1 for monomials in the model and for banned ones.
     loss : ndarray of shape (s,)
-        Put on by dropping each monomial of the model.
+        Residual sum added by dropping each monomial of the model.
     squared_error : float
-        Of the model.
+        Squared error of the model.
     beta, inverse : ndarray of shape (s,), (s, s)
         Coefficients, and the inverse of the Gram matrix.
     h, a, b : ndarray of shape (K, s), (K,), (K,)

@@ -100,11 +100,11 @@ class HeldOutSearch(HeldOut[GateUnits]):
     sample : TrainingSample
         The rows.
     bounds : Bounds
-        Of the class, and of the search.
+        Bounds of the class and of the search.
     limits : NormLimits
         The scale of the class.
     rng : numpy.random.Generator
-        Of the split, the starts and the batches.
+        Source of the split, the starts and the batches.
     """
 
     def __init__(self, sample: TrainingSample, bounds: Bounds, limits: NormLimits, rng: np.random.Generator) -> None:

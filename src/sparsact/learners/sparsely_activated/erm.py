@@ -65,7 +65,7 @@ class ERMCandidate:
     parameters, squared_error, score : float
         As :mod:`.tree` counts and weighs them.
     trees : TreeOptions or None
-        Of the trees that it comes from.
+        Options of the trees that it comes from.
     """
 
     units: GateUnits
@@ -90,7 +90,7 @@ class Minimisation:
     sample : TrainingSample
         The rows.
     bounds : Bounds
-        Of the class, and of the search.
+        Bounds of the class and of the search.
     limits : NormLimits
         The scale of the class.
     rng : numpy.random.Generator
