@@ -96,7 +96,7 @@ def needed(rows: R, what: str, at_least: int = 1) -> R:
     rows : Rows or other sequence
     """
     if len(rows) < at_least:
-        raise MissingRowsError(f"{what} wants {at_least}, there are {len(rows)}")
+        raise MissingRowsError(f"{what} needs {at_least}, there are {len(rows)}")
     return rows
 
 

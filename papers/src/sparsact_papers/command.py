@@ -82,7 +82,7 @@ def _work(experiments: list[Experiment], rows: Store, scale: Scale | None) -> tu
     unmet: dict[str, str] = {}
     for experiment in experiments:
         if scale is None and Findings.of(experiment, rows).scale is Scales.FULL:
-            continue  # what is left of a full run may take hours: it wants --full
+            continue  # the rest of a full run may take hours: it needs --full
         tasks = [task for task in experiment.tasks(scale or Scales.QUICK) if task not in rows]
         lacking = experiment.unmet() if tasks else None
         if lacking:

@@ -200,7 +200,7 @@ class Store:
         return task.name in self._rows
 
     def of(self, tasks: Iterable[Task]) -> list[Row]:
-        """Rows of those tasks that have one, in the order of the tasks."""
+        """Rows of the tasks that have one, in the order of the tasks."""
         return [self._rows[task.name] for task in tasks if task.name in self._rows]
 
     def seconds(self, experiment: str) -> list[float]:

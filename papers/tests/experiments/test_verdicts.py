@@ -204,5 +204,5 @@ def test_a_rule_that_lacks_rows_is_undecided():
 
     claim = Claim("c", place="p", statement="s.", printed="", rule="r", judge=judge, refuted_if="never")
     row = made_up(LINE, {"model": "some"}, {"error": 1.0})
-    assert claim.verdict(Rows([row])) == Verdict(OPEN, "not enough rows: the model none wants 2, there are 0")
+    assert claim.verdict(Rows([row])) == Verdict(OPEN, "not enough rows: the model none needs 2, there are 0")
     assert claim.verdict(Rows([])).outcome is OPEN

@@ -91,12 +91,12 @@ class BoundInfo:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of what the function needs."""
+        """Names of required parameters."""
         return tuple(self._names(needed=True))
 
     @property
     def constants(self) -> tuple[str, ...]:
-        """Names of what it takes besides, with a default: unspecified constants, a confidence."""
+        """Names of optional parameters: unspecified constants, a confidence."""
         return tuple(self._names(needed=False))
 
     def _names(self, *, needed: bool) -> Iterator[str]:

@@ -25,9 +25,9 @@ LEAST_TEXTS: Final = 8  # different, of few that are taken for sequences
 class WordSurvey:
     """What the texts of a column may be: strings of letters of one length, or lists of mutations.
 
-    ``letters`` are those at each place, with the digest of the rows that have each, while all texts have one length;
-    ``odd`` says of the first row that ended this. ``mutated`` are the letters of each site, the wild type's first,
-    while all texts are lists of mutations; of rows with the wild type's there is no digest.
+    As long as all texts have one length, ``letters`` has the letters at each place, each with the digest of its rows;
+    ``odd`` describes the first row that ended this. As long as all texts are lists of mutations, ``mutated`` has the
+    letters of each site, the wild type's first and without a digest.
     """
 
     letters: list[Digests] | None

@@ -1,4 +1,4 @@
-"""Columns that tell of the measurement and predict nothing: splits, plates, counts, errors; by name and by values."""
+"""Columns about the measurement, not predictors: splits, plates, counts, errors; recognised by name and values."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Tabular(ABC):
         return [list(rows[0]), *([number(value) for value in row.values()] for row in rows)]
 
     def to_frame(self) -> Any:
-        """The rows as a ``pandas.DataFrame``, which wants pandas."""
+        """The rows as a ``pandas.DataFrame``; needs pandas."""
         rows = self.records()
         return to_pandas(rows, list(rows[0]))
 
@@ -162,7 +162,7 @@ class WithVerdict:
 
     @property
     def verdict(self) -> str:
-        """The finding: held-out scores of the model and of those to compare it with; then what is doubtful."""
+        """The finding: held-out scores of the model and of models to compare it with; then what is doubtful."""
         best = max(self.choices.candidates, key=lambda candidate: candidate.r2.mean)
         degree = None if self.choices.low_degree is None else self.choices.low_degree.degree
         known = [model for model in self.choices.models if model.r2.known]

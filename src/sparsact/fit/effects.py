@@ -161,7 +161,7 @@ class Background:
 
 
 def seen_pairs(background: Background, rows: Codes, y: Array) -> list[Changes]:
-    """Pairs of changes that rows (m, sites) suggest, by scores of what single letters leave of targets (m,)."""
+    """Pairs of changes that rows (m, sites) suggest, by scores on what single letters leave of targets (m,)."""
     singles = [changes[0] for changes in background.singles]
     counts = np.array([np.count_nonzero(rows[:, site] == letter) for site, letter in singles])
     kept = [singles[i] for i in np.sort(np.argsort(-counts, kind="stable")[:MOST_LETTERS])]

@@ -101,7 +101,7 @@ def tested_terms(
 def q_values(model: LowDegree, target: int, listed: NDArray[np.intp]) -> tuple[list[float | None], int]:
     """q-values of some coefficients by Benjamini and Hochberg's rule over all of them, and how many can be tested.
 
-    Where only those listed have standard errors, p-values of the others count as 1.
+    If only the listed coefficients have standard errors, p-values of the others count as 1.
     """
     from scipy.stats import false_discovery_control, t  # loads slowly
 

@@ -171,7 +171,7 @@ def fit_table(
         For text files: the character between columns. ``"auto"``: the comma of a ``.csv`` file or the tab of others,
         unless the first rows agree on another of these, ``;`` and ``|``.
     decimal : {"auto", ".", ","}
-        For text files: the mark of decimals. ``"auto"`` goes by the numbers of the first rows, and a note tells what
+        For text files: the mark of decimals. ``"auto"`` goes by the numbers of the first rows, and a note says what
         commas were taken for. Other tables refuse this and ``separator``: texts of a frame are not numbers.
     cluster : str or dask.distributed.Client, optional
         Workers that sum up the files, one each at a time: ``"local:4"`` starts four processes, ``"tcp://host:port"`` is

@@ -114,7 +114,7 @@ class FoldSums:
 
 
 class FoldModels:
-    """Polynomials of one degree and penalty: of all rows, and of those outside a fold."""
+    """Polynomials of one degree and penalty: fitted to all rows, and to the rows outside each fold."""
 
     def __init__(self, sums: FoldSums, estimator: LowDegreeRegressor | LowDegreeClassifier) -> None:
         search, self.estimator = sums.search, estimator

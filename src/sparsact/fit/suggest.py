@@ -62,7 +62,7 @@ def suggest_rows(
     repeat: bool = False,
     random_state: int = 0,
 ) -> SuggestedRows:
-    """Choose the rows whose measurement tells most, as one batch without repeats.
+    """Choose the rows whose measurement is most informative, as one batch without repeats.
 
     Each next row has the largest gain given all rows above it: under a Gaussian process, variances after a further row
     are known before it is measured.

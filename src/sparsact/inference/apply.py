@@ -192,7 +192,7 @@ def _with_sparse_share(plan: BlockPlan, state: LayerState | None) -> BlockPlan:
 
 
 def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Tensor]:
-    """Copies of what the second layers of the blocks return, call by call, and of all that the model returns."""
+    """Copies of the outputs of the blocks' second layers, call by call, and of the model's outputs."""
     seen: list[Tensor] = []
     downs = [block.down for block in blocks]
     returned = observe(model, downs, [batch], lambda name, args, output: seen.append(output.clone()))

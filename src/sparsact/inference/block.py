@@ -85,7 +85,7 @@ class Block:
     gate : str or None
         Name of the linear layer G of a gated block.
     activation : Activation
-        f. Of a layer alone the identity, under the name of what makes the zeros, or ``"unknown"``.
+        f. For a layer alone the identity, named after what makes the zeros, or ``"unknown"``.
     private : bool
         Whether nothing else in the model reads the pre-activations of units that are off. They may then take any value
         up to their threshold, and in a gated block the outputs of ``up`` any value. False without thresholds.

@@ -28,7 +28,7 @@ from sparsact.kernels.largest import largest_outputs
 from sparsact.kernels.screen import MAX_INPUTS, SLACK, Widening
 from sparsact.validation.parameters import checked_size
 
-SMALLEST_REST: Final = 2.0**-8  # of a row's norm, that R is at least: about half of what int8 leaves out
+SMALLEST_REST: Final = 2.0**-8  # of a row's norm; R is no less: about half of what int8 leaves out
 
 ROWS_AT_ONCE: Final = 256  # inputs whose digits stay in the second cache while rows of the copy pass by
 

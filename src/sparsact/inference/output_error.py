@@ -87,7 +87,7 @@ def row_errors(before: Sequence[Tensor], after: Sequence[Tensor]) -> tuple[float
 class OutputQuality:
     r"""Effect of leaving out activations on the output of a block, over rows taken as independent.
 
-    With h the activations of a row, and h' the same with 0 for those left out:
+    With h the activations of a row, and h' the same with 0 where they are left out:
 
     Attributes
     ----------

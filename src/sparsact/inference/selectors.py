@@ -297,7 +297,7 @@ class GateMemo:
         return GateActivations(values, self.activation.units_on(values))
 
     def store(self, x: Tensor, activations: GateActivations | None, *, by_gate: bool) -> None:
-        """Keep the gate activations of ``x``, or that they are not computed yet, in place of what was stored."""
+        """Store the gate activations of ``x``, or None if they are not computed yet, in place of the stored ones."""
         self._thread.stored = by_gate, x, _write_count(x), activations
 
     def pop(self, x: Tensor, *, by_gate: bool) -> GateActivations | None:

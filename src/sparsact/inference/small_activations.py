@@ -115,7 +115,7 @@ def within_error(rule: Callable[[int], Rule], last: int, weights: BlockWeights, 
 
     with h' what the rule keeps of the activations h. ``rule(i)`` leaves out more for a larger i of 0 ... ``last``, and
     ``rule(0)`` is taken to be within. The next rule has a larger error, unless the last is returned; where the error
-    grows with i, as it does but for cancellation between units, i is the largest possible.
+    grows with i, as it does unless units cancel each other, i is the largest possible.
     """
     h = weights.hidden(x)
     whole = float(weights.output(h).double().square().sum())

@@ -117,7 +117,7 @@ class SplitExperts(nn.Module):
             self.add_module(number, Expert(parameters, self.function()).train(self.training))
 
     def _views(self, stacked: Mapping[str, nn.Parameter]) -> Iterator[tuple[str, nn.Parameter]]:
-        """Parameters of the experts that are views of stacked ones, and trained if those are."""
+        """Parameters of the experts, as views of the stacked ones; trained if the stacked ones are."""
         for name, one in stacked.items():
             trained = one.requires_grad and not one.is_inference()
             for part, view in self.parts({name: one}):

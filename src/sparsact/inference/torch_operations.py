@@ -1,4 +1,4 @@
-"""Operations of torch as the trace sees them: what they keep of a row, and those along the last axis on rows."""
+"""Operations of torch as the trace sees them: what they keep of a row, and which work along the last axis."""
 
 from __future__ import annotations
 

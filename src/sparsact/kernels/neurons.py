@@ -10,7 +10,7 @@ gives the same bits. A gated block is, with a mask that is its own activations::
     SparseProduct(V, c)(gate * up, out)
 
 Both kernels hold their weights, so that a call passes three addresses and three numbers: what a layer of a model
-calls is ``at``, with ``Tensor.data_ptr``. The kernels are those chosen when the object was made.
+calls is ``at``, with ``Tensor.data_ptr``. The kernels are chosen when the object is made.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ Work = Callable[..., tuple[int, Any]]
 
 
 def of_partition(work: Work) -> Callable[..., Any]:
-    """Work on one partition, which tells its progress and names the partition in what it raises."""
+    """Work on one partition that reports its progress and names the partition in its errors."""
 
     @wraps(work)
     def named(shared: object, task: PassTask[Reader], *pieces: object) -> Any:

@@ -249,7 +249,7 @@ def _suffixes(n: int, degree: int) -> list[int]:
 
 
 def _monomials(columns: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
-    """All monomials of columns (n, m) up to a degree: x_i times those without an earlier variable. (monomials, m)."""
+    """All monomials (monomials, m) of columns (n, m) up to a degree: x_i times monomials of no earlier variable."""
     n, m = columns.shape
     monomials = np.ones((comb(n + degree, n), m))
     place, lower = 1, 0

@@ -64,7 +64,7 @@ def ratio_of(above: Maxima, below: Maxima) -> Interval:
     Interval(estimate=2.0, low=2.0, high=2.0, n=3, kind='95 % interval of the ratio of means')
     """
     if len(above) < 2:
-        raise MissingRowsError(f"a ratio of means wants 2 draws, there are {len(above)}")
+        raise MissingRowsError(f"a ratio of means needs 2 draws, there are {len(above)}")
     ratio = float(above.mean() / below.mean())
     error = float(stats.sem(above - ratio * below) / below.mean())
     half = float(stats.t.ppf(1 - tail(), len(above) - 1)) * error

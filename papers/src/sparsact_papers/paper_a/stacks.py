@@ -81,7 +81,7 @@ def change(rows: Rows, value: Callable[[Row], float]) -> Interval:
             [value(row) for row in one.where(depth=depth)] for one in group.groups("k").values() for depth in (3, 1)
         ]
         if not all(pairs):
-            raise MissingRowsError("a pair wants stacks of one and of three layers")
+            raise MissingRowsError("a pair needs stacks of one and of three layers")
         changes.append(float(np.mean(pairs[::2]) - np.mean(pairs[1::2])))
     return mean_of(changes)
 

@@ -168,7 +168,7 @@ EXPERIMENT: Final = Experiment(
             "known-size",
             "Queries or examples for parities of known size, against bits",
             "The greatest size of S that was run. Correlations of one sample are as many as the queries of low "
-            "degree; elimination on the lift wants as many examples as on the bits. The bound, tau^2 (binomial(m, "
+            "degree; elimination on the lift needs as many examples as on the bits. The bound, tau^2 (binomial(m, "
             "|S|) - 9), is on statistical queries alone. Points: median over seeds; bars: its interval.",
             _known_frame,
             curve_plot(

@@ -20,7 +20,7 @@ class TrainingExamples(Protocol):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """All there are: what tells examples apart."""
+        """Everything that distinguishes examples."""
 
 
 @dataclass(frozen=True, eq=False)

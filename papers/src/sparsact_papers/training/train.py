@@ -182,7 +182,7 @@ def train(
     text : CharacterText or LabelledImages
     recipe : Recipe
     blocks : sequence of Block
-        Whose activity the evaluations tell.
+        Blocks whose activity the evaluations report.
     penalty : SparsityRegularizer, default=None
         :class:`ActivationPenalty` or :class:`TopKTraining` of this model, entered while it is trained and evaluated.
     checkpoint : path, default=None

@@ -146,7 +146,7 @@ def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor, *, 
 
     Notes
     -----
-    Reads the rows of units that some input wants, once an input, as :func:`sparse_product` does. One launch.
+    Reads the rows of units that some input needs, once per input, as :func:`sparse_product` does. One launch.
     """
     _refuse_misfits({"x": x, "weight": weight, "bias": bias})
     (m, d), s = x.shape, len(weight)

@@ -155,7 +155,7 @@ class SparseLayer:
 
     @property
     def routed_columns(self) -> int:
-        """Columns of what the router looks at."""
+        """Number of columns that the router reads."""
         return self.bottom.t if self.by_values else self.bottom.d
 
     def _inputs(self, X: Array) -> Array:
@@ -263,7 +263,7 @@ def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bo
 
 
 class _Zeros:
-    """Stands for a generator where the shapes of what it would draw are wanted: zeros that take no memory."""
+    """A stand-in for a generator where only shapes are needed: it draws zeros that take no memory."""
 
     def normal(self, loc: float = 0.0, scale: float = 1.0, size: tuple[int, ...] = ()) -> Array:
         return np.broadcast_to(0.0, size)

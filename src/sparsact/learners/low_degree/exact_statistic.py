@@ -129,7 +129,7 @@ class Totals:
 
 
 def _rounded(value: Fraction) -> float:
-    """The nearest float; of what none reaches, infinity."""
+    """The nearest float; infinity beyond the largest."""
     try:
         return float(value)
     except OverflowError:

@@ -33,7 +33,7 @@ class Family:
     masks : ndarray of shape (D, ceil(n / 64)), uint64
         The subsets.
     degree_range : (int, int) or None
-        ``(min_degree, degree)`` when these are all subsets of those sizes, None for a list.
+        ``(min_degree, degree)`` when these are all subsets with sizes from the one to the other, None for a list.
     """
 
     n: int

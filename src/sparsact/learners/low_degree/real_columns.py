@@ -218,7 +218,7 @@ class CentredMoments(CentredSums):
             raise ValueError(f"{lost_in_words(lost)}, or choose a degree below {len(lost)}.")
 
     def _noise(self, fit_intercept: bool) -> NDArray[np.float64]:
-        """What rounding may have done to the diagonal of the Gram matrix: a generous multiple of what is expected.
+        """Bound of the rounding error of the Gram matrix's diagonal: a generous multiple of the expected error.
 
         Sums of m products are off by about ``sqrt(m) * eps`` of their size, and features minus their mean by ``eps`` of
         the mean. Rows that are taken away leave what rounding did to the sums that they were part of.

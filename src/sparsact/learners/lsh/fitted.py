@@ -276,9 +276,9 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         A classifier exports the shares of its classes, before they are clipped to [0, 1] and add up to 1. Columns are
         the columns of ``fit``, in their order; a missing value is NaN, and a category a number, as
         :meth:`CompactPredictor.numbers` gives it. In C, ``model_predict_code(text, length)`` gives the number of a
-        text; ONNX has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of those
-        it met, without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are taken
-        from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
+        text; ONNX has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of the
+        ones it met, without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are
+        taken from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
         """
         check_is_fitted(self)
         self._compact(dtype, **limits).export(path, name=name, description=description)

@@ -38,7 +38,7 @@ class TablePlan:
     n_buckets : float
         Most buckets that can hold rows, over all tables.
     bytes : float
-        Memory of buckets, index and remembered rows at those numbers, about.
+        Approximate memory of buckets, index and remembered rows at these numbers.
     query_flops : float
         Additions and multiplications of one query.
     paper_buckets, paper_samples : float
@@ -203,7 +203,7 @@ def plan_table(
 
 
 def _covering_samples(k: int, extent: float, reach: float, delta: float) -> float:
-    """Number of rows that, but for probability delta, have one within ``reach`` of every point.
+    """Number of rows among which, with probability 1 - delta, every point has one within ``reach``.
 
     A ball of radius r about a point holds at least ``(r / extent)**k`` of the probability.
     """

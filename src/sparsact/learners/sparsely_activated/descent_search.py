@@ -194,7 +194,7 @@ class HeldOutSearch(HeldOut[GateUnits]):
 
 
 def split(m: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places of the rows to fit, and of those held out, of ``m``."""
+    """Places of the rows to fit, and of the rows held out, among ``m`` rows."""
     n_held = min(max(int(SHARE * m), min(int(LARGEST_SHARE * m), USEFUL)), MOST_HELD)
     order = rng.permutation(m)
     return order[n_held:], order[:n_held]

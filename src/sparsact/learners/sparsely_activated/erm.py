@@ -116,7 +116,7 @@ class Minimisation:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""
         self.report(self.best)
         self._grow(TreeOptions())
-        descent_first = self._n_trees > 1 and self.bounds.n_restarts > 1 and len(self.sample) >= FEWEST  # sums are dear
+        descent_first = self._n_trees > 1 and self.bounds.n_restarts > 1 and len(self.sample) >= FEWEST  # sums are slow
         if not descent_first:
             self._grow_further()
         if self._settled() or len(self.sample) < FEWEST:
@@ -220,9 +220,9 @@ class Minimisation:
         return self._compared[1]
 
     def _chosen(self, search: HeldOutSearch) -> ERMCandidate:
-        """The best of the descents, moved to the minimum of all rows, if it is better on those held out; else trees.
+        """The best descent, moved to the minimum of all rows, if it is better on the rows held out; else trees.
 
-        Trees grown on all rows may have missed what those for comparison found: then these are moved.
+        Trees grown on all rows may have missed what the trees for comparison found: then the latter are moved.
         """
         descends = search.perfect(self.bounds.tol) and not self._exact
         trees = search.found[0] if descends else self._held_out(search)

@@ -163,7 +163,7 @@ def _best_split(sample: TrainingSample, node: Node, column: int | None, *, bent:
     splits = [_split(sample, node, int(i), bent=bent) for i in columns[_ascending(-scores)[:FITTED_COLUMNS]]]
     total, enough = float(sample.weights[node.rows].sum()), sample.negligible(EXACT)
     best = splits[int(_ascending(np.array([split.risk(total, enough, bent=bent) for split in splits]))[0])]
-    if not bent:  # ReLUs are dear, and only now are they needed
+    if not bent:  # ReLUs are costly, and needed only now
         for child in best.children:
             child.piece = best_piece(sample, child.rows, child.affine)
     return best
