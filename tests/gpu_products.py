@@ -113,7 +113,7 @@ def _interpreting():
 
 
 def sparse_outputs(make, dtype, counts, options):
-    """Of a model made sparse by Triton's products: what it returns for each number of rows, and the dense one.
+    """What a model made sparse by Triton's products returns for each number of rows, and what the dense one returns.
 
     Also which classes its layers have, and how many calls of the second layer were computed sparsely.
     """

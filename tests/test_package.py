@@ -244,7 +244,7 @@ def test_no_modules_stand_in_a_circle():
 
 @pytest.mark.slow
 def test_the_suite_is_collected_without_triton():
-    """As on systems for which Triton has no wheels: tests that want it are skipped when they run."""
+    """Some systems have no wheels of Triton: tests that need it are skipped when they run."""
     blocked = "import sys; sys.modules['triton'] = None; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
     words = ["--collect-only", "-q", "-p", "no:cacheprovider", "-m", "", "src", "tests", "benchmarks", "papers"]
     done = subprocess.run([sys.executable, "-c", blocked, *words], cwd=ROOT, capture_output=True, text=True)

@@ -122,7 +122,7 @@ def test_the_model_is_the_same_where_the_first_file_holds_bit_strings_by_chance(
 
 
 @given(st.lists(st.one_of(st.floats(-1e300, 1e300), st.integers(-(2**63), 2**63 - 1)), min_size=3, max_size=70))
-def test_mean_and_deviation_are_those_of_exact_arithmetic(numbers):
+def test_mean_and_deviation_match_exact_arithmetic(numbers):
     """In float64, of the numbers as the file has them: integers whole, the rest as float64."""
     numbers = [*numbers, 1.5, 2, 7]
     with tempfile.TemporaryDirectory() as folder:

@@ -112,7 +112,7 @@ def test_progress_counts_every_partition_once(somewhere):
 
 @pytest.mark.grid
 def test_few_partitions_and_statistics_are_held_at_once():
-    """Of 40 partitions, each of 2 threads reads one; statistics are dropped as soon as they are merged."""
+    """Each of 2 threads reads one of 40 partitions; statistics are dropped as soon as they are merged."""
     threads, held, statistics, waiting = 2, [], [], []
 
     def read(block):

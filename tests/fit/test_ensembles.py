@@ -119,7 +119,7 @@ def n_held(result, f):
 
 
 def test_intervals_hold_the_coefficients(chosen):
-    """Of 95 %: fewer than 31 of forty hold by chance below 1e-4."""
+    """At 95 %, fewer than 31 of forty hold with probability below 1e-4."""
     assert n_held(chosen, landscape(0)[1]) >= 31
 
 

@@ -89,7 +89,7 @@ def test_the_command_says_intervals(result, tmp_path, capsys):
 
 @pytest.mark.parametrize("model", few_of(["low-degree", "network"], ["low-degree"]))
 def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
-    """As its predictions at all cells are, by the frequencies of the table's letters."""
+    """Its predictions at all cells are decomposed, by the frequencies of the table's letters."""
     chosen = sa.fit_table(table, "y", model=model, folds=2)
     (target,) = chosen.targets
     counts = [

@@ -36,7 +36,7 @@ def variants(m):
     return pa.table({"x": texts, "y": y})
 
 
-def test_packed_rows_are_those_of_the_table_and_have_the_smaller_sample_among_them(tmp_path):
+def test_packed_rows_match_the_table_and_contain_the_smaller_sample(tmp_path):
     rng = np.random.default_rng(2)
     X, y = rng.integers(0, 2, (203, 13)), rng.normal(size=203)
     np.savez(tmp_path / "t.npz", X=X, y=y)

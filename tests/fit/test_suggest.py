@@ -45,7 +45,7 @@ def fitted():
 
 
 def summed_variance(model, rows, wanted):
-    """Of coefficients given noisy values at rows, by Bayesian linear regression on all characters."""
+    """Summed variance of coefficients given noisy values at rows, by Bayesian linear regression on all characters."""
     subsets = [subset for size in range(7) for subset in combinations(range(6), size)]
     features = characters(1 - 2 * rows, subsets)
     precision = np.diag(1 / model.kernel_.variances_of(subsets)) + features.T @ features / model.noise_variance_
@@ -99,7 +99,7 @@ def test_variance_is_the_mean_over_all_candidates(fitted):
 
 @pytest.mark.parametrize(("goal", "sign"), [("maximum", 1), ("minimum", -1)])
 def test_improvement_is_the_mean_over_draws(fitted, goal, sign):
-    """Of the first row, by 40,000 draws of its value: within five standard errors but with probability 1e-6."""
+    """For the first row, by 40,000 draws of its value: within five standard errors, except with probability 1e-6."""
     cube, X, _, model = fitted
     found = sa.suggest_rows(model, 3, goal=goal).table
     own = np.array([found[name][0].as_py() for name in NAMES])

@@ -160,7 +160,7 @@ def quantized(m, s, n, density, size=1.0):
 @pytest.mark.parametrize(
     "sizes", [BLOCKS[2], BLOCKS[3], *(pytest.param(sizes, marks=pytest.mark.grid) for sizes in INT8_BLOCKS)], ids=str
 )
-def test_int8_outputs_are_those_of_the_cpu_to_the_bit(product, sizes):
+def test_int8_outputs_match_the_cpu_to_the_bit(product, sizes):
     for size, dtype in ((1, "float32"), (1, "bfloat16"), (1e-7, "float32"), (3e37, "float32")):
         h, weights, scale, bias = quantized(*sizes, size)
         h = gpu_products.rounded(h, dtype)

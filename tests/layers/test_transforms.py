@@ -296,6 +296,6 @@ def test_rooms_are_not_rounded_past_a_whole_number():
     assert routing.SoftmaxTopK(8, 2, capacity_factor=1.1).capacity(401, training=True) == 111
 
 
-def test_operations_of_experts_that_choose_are_those_of_their_mean_number():
+def test_operations_of_experts_that_choose_count_their_mean_number():
     moe = MixtureOfExperts(n, hidden, n_experts=4, n_active=2, router="expert_choice")
     assert 2 * moe.flops(10).active == moe.flops(10).dense

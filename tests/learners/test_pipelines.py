@@ -77,7 +77,7 @@ def test_errors_name_the_place_in_a_sparse_matrix():
 
 @pytest.mark.grid
 def test_a_large_sparse_table_never_becomes_dense():
-    """Of 800 MB as float64: what is allocated at the peak stays below a tenth of that."""
+    """As float64 it would take 800 MB: the peak of allocated memory stays below a tenth of that."""
     import tracemalloc
 
     X = sp.random_array((100_000, 1000), density=0.002, format="csr", rng=np.random.default_rng(0))

@@ -55,7 +55,7 @@ def test_bounds_hold_at_all_points(kind, sizes):
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_bounds_of_gated_stacks_hold_and_gain_with_depth(k, depth):
-    """Of ten stacks the bound on AS is in the median at most 20 k for one layer, and 40 k times that for each more."""
+    """Over ten stacks the median bound on AS is at most 20 k for one layer, and 40 k times that for each more."""
     loose = []
     for seed in range(10):
         stack = gated_stack(9, depth, k, 2, np.random.default_rng(seed))

@@ -66,7 +66,7 @@ class HandWritten(Kernel):
         return True
 
 
-def test_predictions_are_those_of_scikit_learn():
+def test_predictions_match_scikit_learn():
     X, y, _ = table()
     model = fixed(PRODUCT).fit(X, y)
     theirs = GaussianProcessRegressor(HandWritten(), alpha=0.3, optimizer=None).fit(X, y - y.mean())
@@ -91,7 +91,7 @@ def test_few_rows_and_columns_that_say_nothing():
 
 
 @pytest.mark.parametrize("kernel", [PRODUCT, DEGREES], ids=["product", "degrees"])
-def test_the_posterior_is_that_of_dense_matrices(kernel):
+def test_the_posterior_matches_dense_matrices(kernel):
     X, y, weights = table()
     model = fixed(kernel).fit(X, y, weights)
     mean, covariance = dense(kernel, X, y, weights)

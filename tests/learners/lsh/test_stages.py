@@ -189,7 +189,7 @@ def test_an_automatic_base_does_not_depend_on_origins_of_targets():
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
-def test_rows_left_out_by_folds_are_those_of_tables_without_them(degree):
+def test_rows_left_out_by_folds_match_tables_without_them(degree):
     rng = np.random.default_rng(degree)
     hashes = grid_hashes(np.zeros(2), np.eye(2), 0.7, 3, rng)
     layout = Layout(hashes, degree, np.zeros((2, 1)), np.zeros(1), np.ones(1))
