@@ -185,7 +185,7 @@ def coverage(link, mean, factor, *, n_sets=40, m=150, n=5):
     ],
 )
 def test_95_percent_intervals_hold(link, mean, factor):
-    """Fewer than 178 of 200 coefficients hold with probability below 1e-3; latents of a data set depend on five estimates."""
+    """Fewer than 178 of 200 coefficients hold with probability below 1e-3; latents of a set depend on 5 estimates."""
     of_coefficients, of_latents, of_measurements = coverage(link, mean, factor)
     assert of_coefficients >= 0.89
     assert of_latents >= 0.89
