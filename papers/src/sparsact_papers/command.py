@@ -74,7 +74,7 @@ def reproduce(
 
 
 def _work(experiments: list[Experiment], rows: Store, scale: Scale | None) -> tuple[Work, dict[str, str]]:
-    """Tasks without a row, and experiments that cannot be measured here with what they lack."""
+    """Tasks without a row, and experiments that cannot be measured here, with what is missing."""
     from sparsact_papers.experiment import Findings
     from sparsact_papers.results import Scale as Scales
 

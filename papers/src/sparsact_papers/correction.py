@@ -99,7 +99,7 @@ class Correction:
 
 
 def _holm(decided: Sequence[_Tested], n_tested: int) -> list[_Tested]:
-    """Those that survive: the fewer are left, the larger the error that each of the rest may have."""
+    """Verdicts that survive: the fewer are left, the larger the error that each of the rest may have."""
     surviving: list[_Tested] = []
     left = list(decided)
     while left:

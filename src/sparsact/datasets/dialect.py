@@ -55,7 +55,7 @@ class Dialect:
             raise ValueError(f"decimal {self.decimal!r} is none of 'auto', '.', ','.")
 
     def refuse(self, name: str) -> None:
-        """Raise if a separator or mark of decimals is named for what is no text."""
+        """Raise if a separator or mark of decimals is named for something other than text."""
         for option in ("separator", "decimal"):
             if getattr(self, option) != "auto":
                 remedy = "leave it out, and convert texts of numbers beforehand"

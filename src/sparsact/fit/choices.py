@@ -79,7 +79,7 @@ class Scores(Tabular):
 
 @dataclass(frozen=True, repr=False)
 class Choices(Tabular):
-    """What was chosen, from what, and why.
+    """The choice, its alternatives, and the reason.
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is one of

@@ -54,7 +54,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     Raises
     ------
     ValueError
-        If there is no block, with what came nearest; or if parameters are on the ``meta`` device.
+        If there is no block (the message says what came nearest), or if parameters are on the ``meta`` device.
     TypeError
         If ``model`` is no ``nn.Module``, or compiled by TorchScript.
 
@@ -198,7 +198,7 @@ def _with_readers(
     readers: Mapping[str, dict[Expression, None]],
     tracer: DataflowTracer,
 ) -> Block:
-    """The block of a call, with what reads the pre-activations of ``inner``, its layers before the activation."""
+    """The block of a call, with all readers of the pre-activations of ``inner``, its layers before the activation."""
     read = dict.fromkeys([*(reader for name in inner for reader in readers[name]), *made.factors])
     private = block.exact and not any(_depends_on_off_units(one, block, made.like) for one in read)
     shown_to = dict.fromkeys(

@@ -123,7 +123,7 @@ def apply_head(model: nn.Module, name: str, k: int, batch: Batch, sample: Tensor
     Raises
     ------
     ValueError
-        If on the batch the model computes something else from what the layer leaves out.
+        If on the batch the model uses outputs that the layer leaves out.
     """
     bounds: WeightCache[BoundedOutputs] = WeightCache(partial(BoundedOutputs, sample=sample))
     state = LayerState(FloatWeights, LargestOutputs(k, bounds))

@@ -168,7 +168,7 @@ class SwitchedOn(BlockUnits):
 
     @property
     def watched(self) -> Any:
-        """Those that receive pre-activations."""
+        """Modules that receive pre-activations."""
         return self.readers.places
 
 

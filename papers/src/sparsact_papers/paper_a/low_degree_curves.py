@@ -175,7 +175,7 @@ def _task(target: str, n: int, degree: int, ratio: float, labels: str, seed: int
 
 
 def measure(*, target: str, n: int, degree: int, ratio: float, labels: str, seed: int) -> dict[str, float]:
-    """Exact error over the cube of the fitted polynomial, with what the formula says."""
+    """Exact error of the fitted polynomial over the cube, and the error by the formula."""
     from sparsact.learners import LowDegreeRegressor
 
     values = planted(target, n, seed)(points(n))

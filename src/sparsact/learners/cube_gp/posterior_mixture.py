@@ -133,7 +133,7 @@ class MarginalPosterior:
         """Deviations (m',) on either side of predictions within which new measurements lie with this probability.
 
         Quantiles of a normal distribution. If kernel and noise were learned or variances are approximate, quantiles of
-        errors of measured rows where such values are predicted; in the mean not less than a normal distribution's.
+        errors of measured rows where such values are predicted; on average not less than a normal distribution's.
         """
         normal = NormalDist().inv_cdf((1 + confidence) / 2)
         if not len(self.parameters) and self.inducing is None:

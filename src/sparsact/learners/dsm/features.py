@@ -137,7 +137,7 @@ class SparseLayer:
 
     @classmethod
     def from_arrays(cls, bottom: Bottom, router: Router, arrays: Arrays) -> Self:
-        """The layer with what a file says that its router needs, which must be as the router would draw it."""
+        """The layer with its router's state from a file, which must be as the router would draw it."""
         layer = cls(bottom, router, {})
         columns = layer.routed_columns
         check_router(router, columns, bottom.t)

@@ -25,7 +25,7 @@ class InnerProducts(NamedTuple):
 
 
 class Design(ABC):
-    """What is left of the rows after a fit, to say how sure its coefficients are."""
+    """What is kept of the rows after a fit, for standard errors of its coefficients."""
 
     @property
     @abstractmethod

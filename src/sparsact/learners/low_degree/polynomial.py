@@ -1,4 +1,4 @@
-"""Polynomials of low degree: the monomials that one may use, the fitted one, and how sure it is."""
+"""Polynomials of low degree: the monomials that one may use, the fitted polynomial, and its standard errors."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class Penalty:
 
 @dataclass(eq=False)
 class Solution:
-    """A fitted polynomial and what is needed to say how sure it is.
+    """A fitted polynomial and what its standard errors need.
 
     Attributes
     ----------

@@ -136,7 +136,7 @@ class HeldOutSearch(HeldOut[GateUnits]):
         )
 
     def measured(self, units: GateUnits, origin: str, iterations: int) -> Descended[GateUnits]:
-        """Units with what they are worth on the rows held out."""
+        """Units and their score on the rows held out."""
         return self.judged(units, units.values(self.held.design), origin, iterations)
 
     def descend(self) -> Descended[GateUnits]:
