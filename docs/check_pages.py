@@ -89,7 +89,7 @@ def main() -> None:
                 foreign.clear()
                 page.goto(path.as_uri())
                 found = list(shape(page) if name == "telephone" else violations(page, axe))
-                for line in [*found, *(f"asks for {url}" for url in dict.fromkeys(foreign))]:
+                for line in [*found, *(f"requests {url}" for url in dict.fromkeys(foreign))]:
                     wrong += 1
                     print(f"{path.relative_to(root)}, {name}: {line}", flush=True)
     if wrong:

@@ -1,4 +1,4 @@
-"""Citations: those of a docstring are kept to itself, as Sphinx has one [A] for all pages; initials stay initials."""
+"""Keep citations local to their docstring, because Sphinx has one [A] for all pages; keep initials as they are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def initials(app: Any, name: str, source: list[str]) -> None:
 
 
 def local_citations(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Turn citations into plain text, and add those that only the docstring of the module defines."""
+    """Turn citations into plain text, and add entries that only the docstring of the module defines."""
     text = INITIAL.sub(r"\1\\", "\n".join(lines))
     cited = set(re.findall(r"\[([A-Z]+|\d+)\]_", text))
     module = sys.modules.get(getattr(thing, "__module__", None) or "")

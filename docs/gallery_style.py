@@ -1,4 +1,4 @@
-"""How the gallery is set out: pictures look as those of the reports do, pages stand in the order of the jobs."""
+"""Layout of the gallery: pictures look like the pictures of the reports, and pages are sorted by job."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def list_table(lines: Iterable[Sequence[object]], option: str = ":class: compact", title: str = "") -> list[str]:
-    """A table of rows of cells, the first of which is its head, as lines of reStructuredText."""
+    """A table as lines of reStructuredText; ``lines`` holds rows of cells, the head first."""
     page = [f".. list-table:: {title}".rstrip(), "   :header-rows: 1", f"   {option}", ""]
     for first, *rest in lines:
         page += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]

@@ -61,7 +61,7 @@ def juntas(cases: list[tuple[int, int]], rng: np.random.Generator) -> Table:
 
 def rounding(rng: np.random.Generator) -> Table:
     """Learning with rounding on a tiny instance, and its printed form, which is linear when p divides q."""
-    grid = Table(title="learning with rounding, m = 3: secrets that are left after so many examples")
+    grid = Table(title="learning with rounding, m = 3: secrets that are left after some examples")
     for heading in ("rule", "p", "q", "examples", "secrets left", "solved by"):
         grid.add_column(heading, justify="right")
     for rule, p, q in (("round", 3, 7), ("modulo", 3, 9)):

@@ -1,4 +1,4 @@
-"""Blocks whose active units are known, and inputs near a plane as those of trained models are."""
+"""Blocks with known active units, and inputs that lie near a plane, like the inputs of layers in trained models."""
 
 from __future__ import annotations
 

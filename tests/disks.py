@@ -24,7 +24,7 @@ def small_files(folder, room=3000):
 
 @contextmanager
 def small_disk(folder, prepare=lambda: None):
-    """A file system of 64 KB, of which a file ``other`` takes what ``prepare`` has left."""
+    """A file system of 64 KB; a file ``other`` fills what ``prepare`` leaves free."""
     with _mounted(folder):
         prepare()
         with suppress(OSError):

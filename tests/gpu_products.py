@@ -79,7 +79,7 @@ def layer_kernel(name, dtype, *arguments):
 
 
 def precisions():
-    """In which precision segments of float32 are multiplied, as each setting of torch asks for it."""
+    """Precision in which segments of float32 are multiplied, under each setting of torch."""
     from sparsact.kernels import gpu
 
     found, backends = [gpu._tiles()["PRECISION"]], torch.backends
@@ -113,7 +113,7 @@ def _interpreting():
 
 
 def sparse_outputs(make, dtype, counts, options):
-    """Of a model made sparse by Triton's products: what it returns for each number of rows, and the dense one.
+    """What a model made sparse by Triton's products returns for each number of rows, and what the dense one returns.
 
     Also which classes its layers have, and how many calls of the second layer were computed sparsely.
     """
@@ -189,7 +189,7 @@ def _profiles(model, shown):
 
 @contextmanager
 def _no_waiting():
-    """Fail where the host asks for a number that the device computes."""
+    """Fail where the host waits for a number that the device computes."""
     if torch.cuda.is_available():
         torch.cuda.set_sync_debug_mode("error")
         try:

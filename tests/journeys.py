@@ -4,12 +4,12 @@
 
 A journey is run once to load what it needs, and counted the second time: files and functions of the package that were
 entered, and the most of them on the stack at once; lambdas and comprehensions are parts of their functions. The rest is
-read from the sources in FOLDER, by default those of the package that Python imports; a journey is always of the
+read from the sources in FOLDER, by default the sources of the package that Python imports; journeys always run the
 imported package.
 
-A circle is a set of modules each of which imports all others, directly or through others of them; imports inside
-functions and for type checkers count, imports of the top ``__init__`` do not. Code is what is neither blank, nor
-comment, nor docstring.
+A circle is a set of modules that all import each other, directly or through other modules of the set. Imports inside
+functions and for type checkers count, imports of the top ``__init__`` do not. Blank lines, comments and docstrings are
+no code.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def needed() -> set[str]:
 
 
 def main() -> None:
-    """List name, version and licence; exit with those that are not permissive."""
+    """List name, version and licence; fail if some are not permissive, and name them."""
     command = [sys.executable, "-m", "piplicenses", "--from=mixed", "--format=csv", "--packages", *sorted(needed())]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     print("\n".join(lines))

@@ -29,7 +29,7 @@ def random_stack(kind, sizes, n, rng, *, reads_inputs=True):
 
 
 def gated_stack(n, depth, k, address, rng):
-    """A stack of which at most k units of each layer are on: k trees of gated linear functions in each."""
+    """A stack with at most k units of each layer on: k trees of gated linear functions in each."""
     layers, reach_below = [], None
     for level in range(depth):
         s = k * 2**address

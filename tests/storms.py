@@ -34,7 +34,7 @@ def labels(y: Any) -> Any:
     return np.where(y > 0, "high", "low")
 
 
-# A blank model, rows and targets. Of those that learn in parts, every update adds the same rows.
+# A blank model, rows and targets. If it learns in parts, every update adds the same rows.
 LEARNERS: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
     "LSHRegressor": lambda: (sa.LSHRegressor(**TABLES, n_stages=1, columns="all"), REALS, Y),
     "LSHRegressor(stages)": lambda: (sa.LSHRegressor(**TABLES, n_stages=2), REALS, Y),

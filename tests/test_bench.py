@@ -59,7 +59,7 @@ def test_goals_and_needs(capsys):
 
 
 def test_landscapes_are_compared_with_one_peer_over_all_draws():
-    """Six peers, five of which are the best of a draw by luck: the one that is best on the whole is named."""
+    """Six peers; five are each the best of one draw by luck. The peer that is best on the whole is named."""
     ours, *lucky, steady = landscapes.SIDES
     rows = []
     for draw in range(len(lucky)):
@@ -223,7 +223,7 @@ def test_the_first_call_is_kept_beside_later_ones(warm_up):
     assert Figure.of("work", "no call", [1.0, 2.0], "").first is None
 
 
-def test_the_first_call_is_that_of_a_fresh_process():
+def test_the_first_call_runs_in_a_fresh_process():
     """A function that keeps its answer is slow once in a process, so in each of them."""
     assert min(first_seconds(3, partial, time.sleep, 0.01)) >= 0.01
 

@@ -104,7 +104,7 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Present
 
 
 def without_extras(code, folder, but=("pyarrow", "rich", "typer")):
-    """Run a program in which no optional package can be imported, but those of the command."""
+    """Run a program in which no optional package can be imported except the packages ``but``."""
     env = os.environ | {"PYTHONPATH": str(Path(sparsact.__file__).parents[1])}
     words = [sys.executable, "-c", BLOCKED.replace(str(EXTRAS), str(tuple(set(EXTRAS) - set(but)))) + code]
     return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)

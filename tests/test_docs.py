@@ -244,7 +244,7 @@ def test_no_measured_number_is_written_by_hand(page):
     assert list(measured_in(page.read_text(encoding="utf-8"))) == []
 
 
-def test_measured_numbers_of_the_readme_are_those_of_the_rows(kept_figures):
+def test_measured_numbers_of_the_readme_match_the_rows(kept_figures):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     spreads = re.findall(r"\d[\d.]*(?: times)? \[[\d.]+, [\d.]+\]", text)
     assert spreads

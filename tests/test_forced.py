@@ -28,15 +28,15 @@ def test_the_kernels_run_on_the_instruction_set_that_is_forced():
     assert kernels.description() == f"native ({forced('SPARSACT_ISA')})"
 
 
-def test_the_kernels_are_those_that_are_forced():
+def test_the_forced_kernels_are_used():
     assert kernels.backend() == forced("SPARSACT_KERNELS")
 
 
-def test_int8_products_are_those_of_vnni_where_it_is_forced():
+def test_int8_products_use_vnni_where_it_is_forced():
     assert dispatch.native.vnni() == (forced("SPARSACT_VNNI") == "1")
 
 
-def test_products_of_several_inputs_are_those_of_amx_where_it_is_forced():
+def test_products_of_several_inputs_use_amx_where_it_is_forced():
     assert dispatch.native.amx() == (forced("SPARSACT_AMX") == "1")
 
 

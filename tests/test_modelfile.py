@@ -159,7 +159,7 @@ def test_a_failed_write_leaves_the_old_file(file, monkeypatch, step):
     assert file.read_bytes() == before
 
 
-def test_permissions_are_those_of_any_new_file(file):
+def test_permissions_match_any_new_file(file):
     plain = file.parent / "plain"
     plain.write_text("x")
     assert file.stat().st_mode == plain.stat().st_mode

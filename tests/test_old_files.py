@@ -76,7 +76,7 @@ def test_predictions(name):
 
 
 @grid(name=MODELS)
-def test_parameters_of_the_file_are_those_of_the_model(name):
+def test_parameters_of_the_file_match_the_model(name):
     with safe_open(FILES / f"{name}.sparsact", framework="numpy") as file:
         state = json.loads(file.metadata()["sparsact"])["state"]
     model, _ = opened(name)

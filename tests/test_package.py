@@ -175,7 +175,7 @@ def statements(node):
 
 @cache
 def imports(*, for_types=False):
-    """(importing module, imported module, line) of the library's imports in itself: those that are run, or all."""
+    """(importing module, imported module, line) of imports between modules of the library: those run, or all."""
     found = []
     for name, path in sources().items():
         for node in ast.walk(parsed(path)) if for_types else statements(parsed(path)):
@@ -245,7 +245,7 @@ def test_no_modules_stand_in_a_circle():
 
 @pytest.mark.slow
 def test_the_suite_is_collected_without_triton():
-    """As on systems for which Triton has no wheels: tests that want it are skipped when they run."""
+    """Some systems have no wheels of Triton: tests that need it are skipped when they run."""
     blocked = "import sys; sys.modules['triton'] = None; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
     words = ["--collect-only", "-q", "-p", "no:cacheprovider", "-m", "", "src", "tests", "benchmarks", "papers"]
     done = subprocess.run([sys.executable, "-c", blocked, *words], cwd=ROOT, capture_output=True, text=True)

@@ -121,7 +121,7 @@ def test_the_numbers_cannot_be_changed():
             array[0] = 1
 
 
-def test_the_spectrum_is_that_of_all_values():
+def test_the_spectrum_matches_all_values():
     stack = random_stack("eighths", (5, 4), 13, np.random.default_rng(4))  # more inputs than are done at once
     spectrum = Spectrum.of(stack)
     values = stack(points(13))

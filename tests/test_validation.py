@@ -66,7 +66,7 @@ def test_sizes_are_integers_in_a_range():
 
 
 def refitted(X, y):
-    """Of a learner that was fitted to a frame before."""
+    """Fit a learner again that was fitted to a frame before."""
     frame = pd.DataFrame(np.eye(3), columns=["a", "b", "c"])
     return LowDegreeRegressor(1, domain="real").fit(frame, np.arange(3.0)).fit(X, y)
 

@@ -22,7 +22,7 @@ EARLY, INDUCTION, MOVER, BACKUP, INHIBITOR = 2, 6, 9, 14, 11
 
 
 def answer(ablated, rng):
-    """Logits of the stand-in, with noise, for masks (m, 16) of which 1 switches a head off."""
+    """Logits of the stand-in, with noise, for masks (m, 16); a 1 switches a head off."""
     on = 1 - ablated
     series = 2.0 * on[:, EARLY] * on[:, INDUCTION]
     moved = 1.6 * np.maximum(on[:, MOVER], 0.8 * on[:, BACKUP])

@@ -2,8 +2,8 @@
 A routed layer
 ==============
 
-**The job.** You build a PyTorch model and want a layer of many units of which each input pays for
-few. Who should choose the units, what does the choosing cost, and are all units used?
+**The job.** You build a PyTorch model and want a layer with many units, but each input should pay
+for few. Who should choose the units, what does the choosing cost, and are all units used?
 
 A *router* chooses; :class:`~sparsact.layers.SparselyActivatedLayer` reads the weights of what was
 chosen and no others. This page trains one layer of 256 units, 16 of them on for each input, with
@@ -131,10 +131,10 @@ fig.legend(loc="outside upper center", ncols=3)
 plt.show()
 
 # %%
-# **What one learns.** Whoever looks at all pre-activations errs least here, and pays nearly the
-# dense price for the choice though few units are read. A learned gate and fixed hyperplanes
-# choose for a few hundred operations and err about twice as much; the gate left half of the units
-# without inputs, of which :func:`~sparsact.routing.warn_of_collapse` warns in training. A random
-# hash spreads the load evenly and does no better for it: inputs that are alike meet different
-# units. The tree is trained with all leaves on and asked with one: look at the error in
-# evaluation mode, as this page does, or it seems to be the best of all.
+# **What one learns.** The router that looks at all pre-activations errs least here. Its choice
+# costs nearly as much as a dense layer, though few units are read. A learned gate and fixed
+# hyperplanes choose for a few hundred operations and err about twice as much. The gate left half
+# of the units without inputs; :func:`~sparsact.routing.warn_of_collapse` warns of that in training.
+# A random hash spreads the load evenly and does no better: similar inputs go to different units.
+# The tree is trained with all leaves on, and predicts with one. So look at the error in evaluation
+# mode, as this page does; otherwise the tree seems to be the best.

@@ -3,7 +3,7 @@ A tour of paper A
 =================
 
 **The job.** You have read *Learning Neural Networks with Sparse Activations* [1]_ and want to hold
-its objects in your hands: a network of which one unit is on at a time, the proof of that, its
+its objects in your hands: a network with one unit on at a time, the proof of that, its
 spectrum, the bound on its sensitivity, what low degree learns of it, what a search in the class
 learns, and a function that no statistics can learn.
 """

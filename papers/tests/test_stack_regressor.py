@@ -32,7 +32,7 @@ def most_on(model):
 
 
 @pytest.mark.parametrize("penalty", [0.0, 2.0])
-def test_the_gradient_is_that_of_differences(penalty):
+def test_the_gradient_matches_differences(penalty):
     """With sizes of layers and readers held, as the penalty's scale is a constant for the gradient: so at one layer."""
     rng = np.random.default_rng(0)
     sizes = (4, 3) if not penalty else (5,)
@@ -82,7 +82,7 @@ def test_balancing_changes_nothing_but_the_weights():
 
 
 @pytest.mark.parametrize("kind", ["integers", "tenths", "reals"])
-def test_raised_thresholds_leave_so_many_units_on(kind):
+def test_raised_thresholds_leave_the_allowed_units_on(kind):
     for seed in range(5):
         stack = random_stack(kind, (6, 5, 4), 7, np.random.default_rng(seed))
         X = points(7).astype(float)

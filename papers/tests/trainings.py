@@ -1,4 +1,4 @@
-"""Small trainings on characters that tests share; those that are killed run in processes that import this module."""
+"""Small trainings on characters, shared by tests. Trainings to be killed run in processes that import this module."""
 
 from __future__ import annotations
 

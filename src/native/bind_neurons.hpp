@@ -91,7 +91,7 @@ class ActiveDot : public Neurons {
             [&](auto W) { return run(W, x, at<const std::uint8_t>(on), m, out, n_threads, most); });
     }
 
-    // Where the screen, which is of float32 and halves, does not prove units to be off.
+    // Computes the units that the screen, for float32 and halves only, does not prove to be off.
     std::size_t where_unproved(const Screen& screen, Address x, std::size_t m, Address out, int n_threads,
                                std::size_t most) const {
         nb::gil_scoped_release unlocked;

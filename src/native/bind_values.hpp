@@ -21,8 +21,8 @@ using SlotWords = Array<const std::uint64_t, 2>;
 using Stale = Array<std::uint8_t, 1>;
 using Counts = Array<const std::int64_t, 1>;
 
-// All that bucket_values takes but the rows. It holds its arrays, and writes into those of buckets to be
-// solved.
+// All arguments of bucket_values but the rows. It owns its arrays, and writes into the records of buckets
+// that are still unsolved.
 class BucketPredictor {
   public:
     BucketPredictor(Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,

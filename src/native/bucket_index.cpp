@@ -21,7 +21,7 @@ void find(Slots slots, const std::uint64_t* keys, std::size_t m, std::int32_t* i
 std::size_t insert(OpenSlots slots, std::uint64_t* bucket_keys, std::size_t n_buckets,
                    const std::uint64_t* keys, std::size_t m, std::int32_t* ids);
 
-// Puts buckets start, ..., stop - 1, none of which stands there yet, into the slots.
+// Puts buckets start, ..., stop - 1 into the slots, which hold none of them yet.
 void fill(OpenSlots slots, const std::uint64_t* bucket_keys, std::size_t start, std::size_t stop);
 
 }  // namespace sparsact

@@ -267,7 +267,7 @@ class Block {
     std::size_t first_, above_;
     std::unique_ptr<Scratch<Word>> columns_, planes_;
     std::vector<std::size_t> lowest_, beyond_;       // bits that values of a limb have
-    std::vector<std::vector<std::int64_t>> places_;  // of all T of at most so many members, after that of P
+    std::vector<std::vector<std::int64_t>> places_;  // [most]: of T with at most `most` members, after P
     std::vector<std::vector<std::int64_t>> whole_;   // sums at all rows, for each of these and each limb
 };
 

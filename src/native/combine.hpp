@@ -16,8 +16,8 @@ struct alignas(64) RowSpace {
     unsigned char bytes[8448];
 };
 
-// Hash tables as one row asks them, for one target; Python holds it as a capsule. Each step asks for memory
-// that the next one reads: several tables take it in turns.
+// A hash table that predicts one row and one target; Python holds it as a capsule. Each step prefetches what
+// the next one reads, so several tables take their steps in turns.
 class RowTable {
   public:
     virtual ~RowTable() = default;

@@ -84,7 +84,7 @@ Exponents exponent_range(const double* values, std::size_t count) {
 void add_products(std::int64_t* limbs, std::size_t places, std::size_t cells, int base,
                   const std::uint64_t* index, const double* a, const double* b, const double* c,
                   std::size_t count) {
-    constexpr std::size_t ahead = 16;  // cells are visited at random: fetch those of a few rows at a time
+    constexpr std::size_t ahead = 16;  // cells are visited at random: prefetch for a few rows at a time
     for (std::size_t i = 0; i < count; ++i) {
         if (index && i + ahead < count)
             for (std::size_t place = 0; place < places; ++place)

@@ -11,9 +11,9 @@
 
 namespace sparsact {
 
-// Hash functions of `tables` tables, `q` codes each. With `grid` codes are the cells of the p local
-// coordinates, rotated and shifted (q = p), and features are places within a cell; else codes are those of
-// the d centred columns, and features are the local coordinates.
+// Hash functions of `tables` tables, `q` codes each. With `grid` the codes are cells of the p local
+// coordinates, rotated and shifted (q = p), and features are places within a cell. Without, codes are made
+// from the d centred columns, and features are the local coordinates.
 struct Hashes {
     const double* centre;        // (d,)
     const double* local;         // (d, p)

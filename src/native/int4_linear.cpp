@@ -74,7 +74,7 @@ class ArrangedCodes {
     Scratch<std::int16_t> offsets_;
 };
 
-// Codes (m, width) of 16 bits, those of the columns that are named or all, filled up with zeros.
+// 16-bit codes (m, width) of the named columns, or of all; padded with zeros.
 class WideCodes {
   public:
     WideCodes(const std::int8_t* codes, std::size_t m, std::size_t n, const std::vector<std::size_t>* columns,

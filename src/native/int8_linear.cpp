@@ -147,7 +147,7 @@ void add_weighted(const Weighted& some, std::size_t begin, std::size_t end, std:
     }
 }
 
-// sums (width,) = the rows of `plus` minus those of `minus`.
+// sums (width,) = sum of the rows of `plus` minus sum of the rows of `minus`.
 void sum_of_rows(const Weighted& plus, const Weighted& minus, std::size_t width, std::int32_t* sums,
                  int n_threads) {
     std::fill_n(sums, width, 0);

@@ -18,7 +18,7 @@ namespace {
 constexpr int ADDED = 8;  // rows that are added up at once
 
 #ifdef SPARSACT_VECTORS
-// Sums of the numbers `half` apart of one vector, and between them those of the other.
+// Adds numbers that are `half` apart within each vector; sums of the two vectors alternate in the result.
 template <int half>
 SPARSACT_INLINE Vector<std::int32_t> exchanged_sum(Vector<std::int32_t> one, Vector<std::int32_t> other) {
     exchange<half, std::int32_t>(one, other, std::make_integer_sequence<int, lanes<std::int32_t>>{});

@@ -247,7 +247,7 @@ class LargestOutputs : public Neurons {
     }
 
   private:
-    // Calls f with the units and a number of their type; screens are of float32 and narrower.
+    // Calls f with the units and a number of their type; screens exist for float32 and narrower types only.
     template <class F>
     std::size_t with_narrow(F f) const {
         nb::gil_scoped_release unlocked;

@@ -1,4 +1,4 @@
-// The largest outputs of a layer, of those that a screen leaves in doubt; see
+// The largest outputs of a layer, among the outputs that a screen leaves in doubt; see
 // sparsact/inference/certified_top_k.py.
 #pragma once
 

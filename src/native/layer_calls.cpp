@@ -156,7 +156,7 @@ class LayerCall {
                steps() == steps_;
     }
 
-    // `watched` are (parent, name, module) of those that receive what is left out, None that nothing is.
+    // `watched`: (parent, name, module) of each module that receives left-out values; None without any.
     nb::object operator()(nb::handle layer, nb::handle x, nb::handle watched) const {
         DLTensor seen;
         if (!x.type().is(torch_.tensor) || of(layer, torch_.training).is(Py_True) || torch_.watches() ||
@@ -228,7 +228,7 @@ class LayerCall {
                PyDict_Size(of(module, torch_.hooks_after).ptr()) != 0;
     }
 
-    // How many rows of inputs lie one after another; 0 if they do not, or are of another length.
+    // Number of rows of inputs if they are contiguous and have the right length, else 0.
     std::int64_t contiguous_rows(const DLTensor& x) const {
         if (x.ndim < 1 || x.ndim > MOST_AXES || x.shape[x.ndim - 1] != inputs_) return 0;
         std::int64_t step = 1, rows = 1;

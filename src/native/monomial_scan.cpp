@@ -1,8 +1,8 @@
 // Correlations of all monomials of low degree with small integers; the largest are kept.
 //
-// A monomial is a prefix of few coordinates times a column: one coordinate, or the product of two, above all
-// those of the prefix. Prefixes are numbered in numeric order. A prefix permutes the tables of sums by which
-// tiles of columns are summed up.
+// A monomial is a prefix of few coordinates times a column: one coordinate, or the product of two, that come
+// after all coordinates of the prefix. Prefixes are numbered in numeric order. A prefix permutes the tables
+// of sums by which tiles of columns are summed up.
 #include <cstddef>
 #include <cstdint>
 

@@ -54,7 +54,7 @@ struct Product {
 
 namespace {
 
-// How monomials are made from those of degree 1, which stand at 1, ..., p.
+// How monomials are made from the coordinates, which stand at 1, ..., p.
 class Products {
   public:
     Products(std::size_t p, int degree) : steps_(degree > 1 ? p * static_cast<std::size_t>(degree - 1) : 0) {

@@ -1,5 +1,5 @@
-// Products of many inputs with a quantised matrix, of which a part at a time is packed as the kernels read
-// it.
+// Products of many inputs with a quantised matrix, packed part by part into the order in which the kernels
+// read it.
 #pragma once
 
 #include "int8_linear.hpp"
@@ -14,8 +14,8 @@ constexpr std::size_t PACKED = 128,
                           4;  // codes of an input, and blocks of INT8_BLOCK outputs, that are packed at once
 
 // put(j, sums) for outputs j, ..., j + INT8_BLOCK - 1 of m inputs, whose codes stand `width` apart:
-// pack(j, blocks, first, groups, packed) packs the weights of `together` * groups codes from `first` on, for
-// so many blocks, and add[inputs - 1] adds their products with some inputs.
+// pack(j, blocks, first, groups, packed) packs the weights of `together` * groups codes from `first` on for
+// `blocks` blocks, and add[inputs - 1] adds their products with that number of inputs.
 template <std::size_t together, class Weight, class Code, class Add, class Pack, class Put>
 void multiply_packed(std::size_t outputs, const Code* x, std::size_t m, std::size_t width, int n_threads,
                      const Add* add, Pack pack, Put put) {

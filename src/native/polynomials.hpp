@@ -19,8 +19,8 @@ SPARSACT_INLINE Reals widened(const float* from) {
 #endif
 }
 
-// Numbers k, ..., k + LANES - 1 of each bucket, as vectors of one number each; of n numbers, the last ones
-// where there are not so many. Returns which number comes first.
+// Numbers k, ..., k + LANES - 1 of each bucket, one vector per number; near the end of the n numbers, the
+// last LANES of them. Returns which number comes first.
 template <class Number>
 SPARSACT_INLINE std::size_t columns(const Number* const* own, std::size_t n, std::size_t k,
                                     Reals (&block)[LANES]) {
@@ -35,7 +35,7 @@ SPARSACT_INLINE std::size_t columns(const Number* const* own, std::size_t n, std
     return 0;
 }
 
-// Of degree 2 in P coordinates: the two that a monomial after those of degree 1 is the product of.
+// The two coordinates whose product is monomial a, of degree 2 in P coordinates.
 template <std::size_t P>
 constexpr std::pair<std::size_t, std::size_t> factors(std::size_t a) {
     std::size_t i = 0, rest = a - 1 - P;

@@ -73,7 +73,7 @@ class PrefixWalk {
     struct Difference {
         std::size_t shared, fresh;  // coordinates of the common prefix, and coordinates after it
         std::size_t word;           // where the first fresh coordinate is looked for
-        std::uint64_t bits;         // of that word: those that are not of the prefix
+        std::uint64_t bits;         // of that word, without coordinates of the prefix
     };
 
     Difference compare(const std::uint64_t* mask, const std::uint64_t* before, Order order) const {

@@ -10,13 +10,13 @@ namespace sparsact::SPARSACT_ISA {
 namespace {
 
 constexpr std::size_t INPUTS_AT_ONCE = 4;
-constexpr std::size_t AHEAD = 2048;  // bytes from those in use to those that are asked for
+constexpr std::size_t AHEAD = 2048;  // distance in bytes of prefetches
 
 using Integers = Vector<std::int32_t>;
 
 constexpr std::size_t ROWS_OF_A_STEP = lanes<std::int32_t>;
 
-// Products of rows with one input: `scale` * high + low, both of which fit in 32 bits for d <= 65,536.
+// Products of rows with one input: `scale` * high + low; both fit in 32 bits for d <= 65,536.
 struct Sums {
     std::int32_t high[ROWS_OF_A_STEP], low[ROWS_OF_A_STEP];
 };

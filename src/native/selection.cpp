@@ -47,8 +47,8 @@ namespace {
 
 constexpr std::size_t PARTS = 64;  // of every sum, whatever the width of a vector
 
-// A row's values as they are ranked, and the least one chosen: those of `ranked` that are no less are the k
-// largest.
+// A row's values as they are ranked, and the least one chosen: the k largest are the values in `ranked` that
+// are not below it.
 template <class T>
 class Chosen {
   public:

@@ -1,6 +1,6 @@
 // Where a single row falls, in all tables at once: a vector holds several codes of the row, in place of one
-// code of several rows. The bits are those of hashed_rows.hpp. Internal linkage: each instruction set keeps
-// its own copy.
+// code of several rows. Results equal hashed_rows.hpp bit for bit. Internal linkage: each instruction set
+// keeps its own copy.
 #pragma once
 
 #include <new>

@@ -14,8 +14,8 @@ namespace sparsact::SPARSACT_ISA {
 
 constexpr int MOST_THREADS = 1024;  // more than OpenMP can make end the process
 
-// `wanted` threads; 0 or less asks OpenMP, and so obeys OMP_NUM_THREADS and threadpoolctl. One in a process
-// whose parent had threads: those of OpenMP do not survive a fork.
+// `wanted` threads; 0 or less asks OpenMP, and so obeys OMP_NUM_THREADS and threadpoolctl. One thread in a
+// process whose parent had several: OpenMP's threads do not survive a fork.
 inline int available_threads(int wanted) {
 #ifdef _OPENMP
     const int number =

@@ -17,7 +17,7 @@
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-constexpr std::size_t PADDED = 64;  // buffers of values are filled up to a multiple of so many
+constexpr std::size_t PADDED = 64;  // buffers are padded to a multiple of this many values
 constexpr std::size_t SAMPLE = 256;
 
 template <class T>

@@ -35,7 +35,7 @@ void put_tile(const Byte* const* rows, std::size_t width, Byte* to) {
         }
 }
 
-// Rows of each of so many parts of t rows, whole tiles.
+// Rows per part, a multiple of TILE, if t rows are cut into `tiles` parts.
 inline std::size_t part_of(std::size_t t, std::size_t tiles) {
     return (t + tiles * TILE - 1) / (tiles * TILE) * TILE;
 }

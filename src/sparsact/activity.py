@@ -132,7 +132,7 @@ class StackCertificate:
     layers : tuple of Certificate
         From the bottom up.
     whole : Certificate
-        Of the units of all layers, counted at one input.
+        Units of all layers together, counted at one input.
     """
 
     layers: tuple[Certificate, ...]

@@ -141,7 +141,7 @@ def _is_a_stream(known: os.stat_result) -> bool:
 
 
 def _start(path: Path) -> str:
-    """Of the names of its unfinished files; short, since a name may have 255 bytes."""
+    """Start of the names of its unfinished files; short, since a name may have 255 bytes."""
     return f".{path.name[:50]}."
 
 

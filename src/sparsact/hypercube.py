@@ -32,12 +32,12 @@ def bits_to_signs(bits: ArrayLike) -> NDArray[np.int8]:
     Parameters
     ----------
     bits : array-like
-        Of any shape.
+        Bits in any shape.
 
     Returns
     -------
     signs : ndarray, int8
-        Of the same shape.
+        Signs in the same shape.
 
     Examples
     --------
@@ -53,12 +53,12 @@ def signs_to_bits(signs: ArrayLike) -> NDArray[np.uint8]:
     Parameters
     ----------
     signs : array-like
-        Of any shape.
+        Signs in any shape.
 
     Returns
     -------
     bits : ndarray, uint8
-        Of the same shape.
+        Bits in the same shape.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def members_in_rounds(masks: Masks) -> Iterator[tuple[NDArray[np.intp], NDArray[
     Yields
     ------
     rows, coordinates : ndarray of int
-        Of one length; a subset's members come in ascending order.
+        Two arrays of the same length; a subset's members come in ascending order.
     """
     for w, word in enumerate(masks.T):
         rows = np.flatnonzero(word)

@@ -21,12 +21,12 @@ SHARE: Final = 0.8  # of the free memory
 
 
 def has_room(nbytes: float, limit: float | None = None) -> bool:
-    """Whether a number of bytes may be taken: of a limit or, by default, of 80 % of what is free."""
+    """Whether a number of bytes may be taken: up to a limit or, by default, 80 % of the free memory."""
     return nbytes <= SMALL or nbytes <= available_memory() if limit is None else nbytes <= limit
 
 
 def available_memory() -> float:
-    """Bytes that may be taken by default: 80 % of what the machine, or the container, has free."""
+    """Bytes that may be taken by default: 80 % of the free memory of the machine or the container."""
     return SHARE * free_memory()
 
 

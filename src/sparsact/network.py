@@ -168,7 +168,7 @@ class SparselyActivatedNetwork:
         weights = np.asarray(self.u[units] @ self.W[units])
         return LinearPiece(tuple(units.tolist()), weights, float(self.u[units] @ self.b[units]))
 
-    # ---- of what it consists ----
+    # ---- its parts ----
 
     def scale(self) -> WeightScale:
         """The scale (W, B) of Definition 2."""

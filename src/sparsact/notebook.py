@@ -8,7 +8,7 @@ from typing import Any
 
 
 def to_pandas(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any], columns: Sequence[str]) -> Any:
-    """Rows, or columns by their names, as a ``pandas.DataFrame``, which wants pandas."""
+    """Rows, or columns by their names, as a ``pandas.DataFrame``; needs pandas."""
     try:
         from pandas import DataFrame
     except ImportError as error:

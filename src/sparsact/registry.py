@@ -22,7 +22,7 @@ PAGES: Final = {  # functions that draw what a fit has found
     "figures of a fit": "sparsact.fit.page:figures_by_name",
     "hash tables": "sparsact.reports.lsh_figures:lsh_figures",
 }
-MODELS: Final = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
+MODELS: Final = {  # what a model file may hold: a class, whose `_from_file` makes an object from what was read
     "CompactPredictor": "sparsact.learners.lsh.compact_predictor:CompactPredictor",
     "CubeEnsemble": "sparsact.learners:CubeEnsemble",
     "CubeGPRegressor": "sparsact.learners:CubeGPRegressor",

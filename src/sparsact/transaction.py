@@ -42,12 +42,12 @@ def transaction(method: Callable[Concatenate[S, P], Any]) -> Callable[Concatenat
     """Make a method of an estimator all or nothing; it returns the estimator.
 
     The method runs on a twin, whose attributes replace the estimator's own by one assignment when it returns. After
-    an error or an interrupt they are as they were. The locks of the estimator, and of one that is merged into it, are
+    an error or an interrupt they are unchanged. The locks of the estimator, and of one that is merged into it, are
     held throughout.
 
-    The class has a method ``_fork``, called on the twin. It gives the twin its own copy of what updates change in
-    place, or has it note the changes. It returns a function of one bool: True makes what was noted and cannot fail,
-    False drops it. An interrupt that arrives in the meantime is raised when the update is complete.
+    The class has a method ``_fork``, called on the twin. It gives the twin its own copy of everything that updates
+    change in place, or lets it note the changes. It returns a function of one bool: True makes the noted changes and
+    cannot fail, False drops them. An interrupt that arrives in the meantime is raised when the update is complete.
 
     Notes
     -----

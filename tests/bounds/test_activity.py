@@ -21,7 +21,7 @@ def test_the_formula_row_by_row():
 
 
 def test_sparse_weights_and_blocks():
-    """Of 4,099 columns 1,023 rows are a block."""
+    """With 4,099 columns a block has 1,023 rows."""
     network = networks.index(4)
     thin = SparselyActivatedNetwork(network.u, sp.csr_array(network.W), network.b)
     rng = np.random.default_rng(1)

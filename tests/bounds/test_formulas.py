@@ -236,7 +236,7 @@ class TestLemmaC2:
         least = bounds.ball_within_bucket(radius, 1.0, k, K)
         share = self.share_kept(radius, k, K)
         assert share >= least - 5 * sqrt(0.25 / 4000)
-        assert share <= least + 0.15  # and the bound is of the right size
+        assert share <= least + 0.15  # and the bound has the right size
 
     def test_the_printed_radius_is_too_large_for_the_whole_space(self):
         """d directions and radius 1 / (20 d): nine in ten on a line, and ever fewer; 1 / (20 d^1.5) keeps them."""

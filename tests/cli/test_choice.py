@@ -31,7 +31,7 @@ def test_a_degree_asked_for_is_compared_with_the_lower_ones():
 
 
 def test_folds_are_disjoint_and_their_union_is_one_fit(tmp_path):
-    """Models are bits of one fit of their rows, and held-out values those of one fit of the other folds' rows."""
+    """Models equal one fit of their rows to the bit, and held-out values one fit of the other folds' rows."""
     rng = np.random.default_rng(2)
     X, y = rng.integers(0, 2, (203, 5)), rng.normal(size=203)
     np.savez(tmp_path / "t.npz", X=X, y=y)

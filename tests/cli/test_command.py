@@ -267,7 +267,7 @@ def piped(monkeypatch, data):
 
 
 def test_a_table_on_stdin(capsys, folder, tmp_path, monkeypatch):
-    """As from a file of the same rows; the copy is gone afterwards, whether it could be read or not."""
+    """Its output is as for a file with these rows; the copy is deleted afterwards, whether it could be read or not."""
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     monkeypatch.setattr(tempfile, "tempdir", None)  # which Python keeps once it has looked
     (tmp_path / "temporary").mkdir()

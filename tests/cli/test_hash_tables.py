@@ -146,7 +146,7 @@ def sampled(table, n_folds, seed, most=10_000):
 
 
 @pytest.mark.grid
-def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
+def test_held_out_scores_match_models_fitted_without_the_fold(folder):
     table = open_table(folder / "bent.csv", "y", domain="auto")
     sample = sampled(table, 3, 4)
     asked = FitOptions(("y",), folds=3, random_state=4)

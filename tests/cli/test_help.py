@@ -32,7 +32,7 @@ def test_every_command_has_help_with_an_example(capsys, command):
 
 
 def test_help_shows_no_value_after_a_flag(capsys):
-    """As no flag takes one; typer writes the type ``<bool>`` there."""
+    """No flag takes a value, but typer writes the type ``<bool>`` there."""
     for words in (("--help",), ("fit", "--help"), ("reproduce", "--help")):
         out = run(capsys, *words)[1]
         assert "--help" in out
@@ -95,7 +95,7 @@ def test_pipes_get_eighty_columns_and_colour_on_demand_only():
 
 @pytest.mark.parametrize("shell", few_of(["bash", "zsh", "fish"], ["bash"]))
 def test_the_shell_completes_commands(shell):
-    """As the scripts that ``--install-completion`` writes ask it: of ``sparsact me``."""
+    """The scripts that ``--install-completion`` writes ask it to complete ``sparsact me``."""
     asked = {"COMP_WORDS": "sparsact me", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "sparsact me"}
     asked |= {"_SPARSACT_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     found = of_process(**asked).decode()

@@ -43,7 +43,7 @@ def test_a_small_network_is_known_exactly(capsys, folder):
 
 
 def test_a_wide_network_is_estimated_and_says_so(capsys, folder):
-    """Folded weights of 60 inputs against those of an independent, larger sample: failure probability below 1e-4."""
+    """Folded weights of 60 inputs against an independent, larger sample: failure probability below 1e-4."""
     told = inspected(capsys, folder / "wide.sparsact", "--random-state", 1)
     assert told["degrees"]["how"].startswith("estimated: 40 random foldings of the inputs into 12 groups")
     assert told["sensitivity_error"] > 0

@@ -78,7 +78,7 @@ def test_arguments_and_types_of_weights(capsys, folder):
     assert measured(capsys, named("of_points"), "--inputs", "points.npy")["blocks"][0]["n_rows"] == 19
 
 
-def test_weights_replace_those_of_the_callable(capsys, folder):
+def test_weights_replace_the_weights_of_the_callable(capsys, folder):
     from made_for_tests_of_measure import of_points
 
     state = of_points().state_dict()

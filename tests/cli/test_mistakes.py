@@ -97,7 +97,7 @@ def test_a_model_may_have_any_name(here, capsys):
 
 
 @pytest.mark.usefixtures("here")
-def test_predictions_as_json_are_those_of_csv(capsys):
+def test_predictions_as_json_match_csv(capsys):
     rows = json.loads(run(capsys, "predict", "m.sparsact", "t.csv", "--json")[1])["rows"]
     told = run(capsys, "predict", "m.sparsact", "t.csv")[1]
     table = pa.csv.read_csv(pa.py_buffer(told.encode())).to_pylist() if told else []

@@ -60,7 +60,7 @@ def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys
     assert max(target["influences"].values()) < 1.2 * (4 + 2 / 3)  # the variance: off the cube squares exceed it
 
 
-def test_on_the_whole_cube_influences_and_weights_are_those_of_the_spectrum(capsys, tmp_path):
+def test_on_the_whole_cube_influences_and_weights_match_the_spectrum(capsys, tmp_path):
     bits = (np.arange(64)[:, None] >> np.arange(6)) & 1
     signs = 1 - 2 * np.repeat(bits, 3, axis=0)
     y = 2 * signs[:, 0] * signs[:, 1] + signs[:, 2] + 0.5 + np.random.default_rng(5).normal(0, 0.1, 192)
@@ -75,7 +75,7 @@ def test_on_the_whole_cube_influences_and_weights_are_those_of_the_spectrum(caps
 
 @pytest.mark.usefixtures("unrendered")
 def test_variances_at_the_frequencies_of_the_rows(capsys, tmp_path):
-    """Of a + 2 b c by hand, where the rows are independent and each column has its own frequency of 1."""
+    """For a + 2 b c by hand, where the rows are independent and each column has its own frequency of 1."""
     rng = np.random.default_rng(3)
     a, b, c, d = (rng.random((400, 4)) < [0.1, 0.5, 0.25, 0.5]).T.astype(int)
     pa.csv.write_csv(pa.table({"a": a, "b": b, "c": c, "d": d, "y": a + 2.0 * b * c}), tmp_path / "t.csv")

@@ -20,7 +20,7 @@ from sparsact.saving import modelfile
 
 pytestmark = pytest.mark.usefixtures("few_rivals")
 
-SIZES = (40, 21, 40, 40, 17, 23, 40, 40, 40, 30)  # rows of files, each of which is a batch
+SIZES = (40, 21, 40, 40, 17, 23, 40, 40, 40, 30)  # rows per file; each file is a batch
 
 
 def of_bits(rng, n_rows):
@@ -53,7 +53,7 @@ def small(monkeypatch):
 
 
 class Interrupted:
-    """Batches of tables, of which every so many a signal comes, as from the keyboard."""
+    """Batches of tables; after every ``every`` batches a signal comes, as from the keyboard."""
 
     def __init__(self, monkeypatch):
         self.every, self.count = 0, 0
@@ -85,7 +85,7 @@ EVERY = [pytest.param(case, 3, marks=pytest.mark.slow) for case in CASES]
     ("case", "every"), [("bits", 8), pytest.param("targets", 6, marks=pytest.mark.grid), ("tables", 11), *EVERY]
 )
 def test_a_fit_stopped_again_and_again_writes_the_same_bytes(capsys, monkeypatch, folder, tmp_path, small, case, every):
-    """Ctrl-C at every so many batches, in every pass over the rows."""
+    """Ctrl-C after every ``every`` batches, in every pass over the rows."""
     pattern, *words = CASES[case]
     model, told = tmp_path / "m.sparsact", []
     signals = Interrupted(monkeypatch)
@@ -211,7 +211,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped
     model.write_bytes(b"earlier")
     here = sorted(folder.iterdir())
     given = (*words, "--resume", statistic, "--keep-every", "0") if what == "--resume" else words
-    resource = pytest.importorskip("resource", reason="limits on files are of Unix")
+    resource = pytest.importorskip("resource", reason="limits on files exist on Unix only")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))

@@ -117,7 +117,7 @@ def test_approximations_tell_what_they_cost(capsys, folder, words):
     assert told["model"]["batches"] == 63
 
 
-def test_the_density_is_that_of_the_library(capsys, folder):
+def test_the_density_matches_the_library(capsys, folder):
     told = told_by(capsys, named("of_points"), "--inputs", "points.npy", "--method", "exact", "--batch-size", 70)
     from made_for_tests_of_sparsify import of_points
 

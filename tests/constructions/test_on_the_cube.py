@@ -226,7 +226,7 @@ def test_random_networks_of_many_inputs():
     assert net.n_active(uniform(300)(500, np.random.default_rng(2))).max() <= 5
 
 
-def test_random_networks_are_those_of_their_seed():
+def test_random_networks_depend_on_their_seed():
     first, second = (random_network(6, 5, 2, rng=np.random.default_rng(3)) for _ in range(2))
     assert np.array_equal(first.W, second.W)
 

@@ -103,7 +103,7 @@ def test_cuts_change_nothing(suffix, made):
 
 @pytest.mark.parametrize("bounds", [[0, 80, 160], [0, 3, 160]])
 def test_the_model_is_the_same_where_the_first_file_holds_bit_strings_by_chance(tmp_path, bounds):
-    """A model of numbers, of which the first 80 look like strings of bits."""
+    """A model of numbers; the first 80 of them look like strings of bits."""
     rng = np.random.default_rng(3)
     values = np.concatenate([rng.choice([100, 101, 110, 111], 80), rng.integers(0, 100, 80)])
     columns = {"almost strings 0": list(map(str, values)), "y 0": list(map(repr, (values * 0.5 + 1).tolist()))}
@@ -123,7 +123,7 @@ def test_the_model_is_the_same_where_the_first_file_holds_bit_strings_by_chance(
 
 
 @given(st.lists(st.one_of(st.floats(-1e300, 1e300), st.integers(-(2**63), 2**63 - 1)), min_size=3, max_size=70))
-def test_mean_and_deviation_are_those_of_exact_arithmetic(numbers):
+def test_mean_and_deviation_match_exact_arithmetic(numbers):
     """In float64, of the numbers as the file has them: integers whole, the rest as float64."""
     numbers = [*numbers, 1.5, 2, 7]
     with tempfile.TemporaryDirectory() as folder:

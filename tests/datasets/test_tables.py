@@ -113,7 +113,7 @@ def test_every_format_gives_the_same_bits(tmp_path):
 
 
 def test_decimals_are_the_numbers_that_they_spell(tmp_path):
-    """As sums of DuckDB have them: integers beyond 2**53 keep every digit, as in a CSV file."""
+    """DuckDB sums decimals: integers beyond 2**53 keep every digit, as in a CSV file."""
     whole = [2**60 + i for i in (3, 1, 2, 4)]
     y = [Decimal("0.10"), Decimal("-2.50"), Decimal("3.00"), Decimal("0.33")]
     table = pa.table({"a": pa.array([0, 1, 1, 0]), "y": pa.array(y, pa.decimal128(20, 2))})

@@ -74,7 +74,7 @@ def solved(a, b):
 def exact_ridge(features, y, weights, alpha, *, fit_intercept):
     """Least squares (of least norm) or ridge, of the rows of positive weight.
 
-    The coefficients are a combination ``B' z`` of rows of the design, of which B is a basis: z solves a regular system.
+    The coefficients are ``B' z``, where B is a basis of the rows of the design: z solves a regular system.
     """
     kept = np.asarray(weights) > 0
     X, t, w = fractions(features[kept]), fractions(y[kept]), fractions(weights[kept])

@@ -1,7 +1,7 @@
 """Fits of every solver against the same fits over the rationals, on the tables where rounding bites.
 
 Offsets up to 1e12 beside noise of 1, weights over six powers of ten, constant, repeated and one-hot columns, and few
-distinct rows. Tolerances are those of float64 for the conditioning that such weights bring, relative to the spread of
+distinct rows. Tolerances follow from float64 and the conditioning that such weights bring, relative to the spread of
 the targets, not to their offset.
 """
 

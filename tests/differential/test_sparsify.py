@@ -30,7 +30,7 @@ def optimisers():
                 continue
             known = inspect.signature(kind).parameters
             for option in ("plain", "foreach", "fused"):
-                if option in (*known, "plain"):  # torch counts the writes of those that are not fused
+                if option in (*known, "plain"):  # torch counts the writes of the first two
                     yield pytest.param(name, option, marks=[] if option == "fused" else pytest.mark.slow)
 
 
@@ -137,7 +137,7 @@ def test_after_writes_that_torch_may_not_count(make, name):
     model, dense = sparse_and_dense(make)
     WRITES[name](model)
     with torch.no_grad():
-        if name == "one unit":  # the certain promise is of all stripes, which a call reads in turn
+        if name == "one unit":  # a call reads one stripe: only all stripes are certain to differ
             versions = [m._sparse.version for m in model.modules() if isinstance(m, SparseLinear) and m._sparse.version]
             for _ in range(max(version._fingerprint.stripes for version in versions)):
                 model(rows(1, dense.d))

@@ -69,7 +69,7 @@ def digest(value: Any) -> Kept:
 
 
 def numbers_of(key: str, numbers: Array) -> Kept:
-    """Few numbers as they are; of many the count, that of those that are not finite, the norm and projections."""
+    """Few numbers as they are; for many the count, how many are not finite, the norm and projections."""
     if len(numbers) <= SHORT:
         return {key: digits(numbers)}
     finite = np.where(np.isfinite(numbers), numbers, 0.0)

@@ -69,7 +69,7 @@ def test_a_worker_that_is_killed(name, client, tmp_path):
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_amid_batches(client, tmp_path):
-    """Batches of a generator exist once: those of a lost worker are still in the graph."""
+    """Batches of a generator exist once: the batches of a lost worker are still in the graph."""
     estimator = EXACT["folds"]
     X, y, weights = table(estimator)
     victim = list(client.run(os.getpid).values())[1]
@@ -113,7 +113,7 @@ def test_progress_counts_every_partition_once(somewhere):
 
 @pytest.mark.grid
 def test_few_partitions_and_statistics_are_held_at_once():
-    """Of 40 partitions, each of 2 threads reads one; statistics are dropped as soon as they are merged."""
+    """Each of 2 threads reads one of 40 partitions; statistics are dropped as soon as they are merged."""
     threads, held, statistics, waiting = 2, [], [], []
 
     def read(block):

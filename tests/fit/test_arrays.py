@@ -61,7 +61,7 @@ def test_classes_and_texts(dtype):
 
 @pytest.mark.parametrize("dtype", [float, object])
 def test_masked_entries_are_missing(dtype):
-    """Of the target and of the data: rows that hold one are refused, or left out as rows with NaN are."""
+    """In the target and in the data, rows with a masked entry are refused, or left out, like rows with NaN."""
     target = np.ma.masked_array(Y.astype(dtype), mask=np.arange(61) == 8)
     rows = np.ma.masked_array(X.astype(dtype), mask=np.arange(244).reshape(61, 4) == 81)  # x1 of row 20
     with pytest.raises(ValueError, match="column 'y', row 9: the value is missing"):

@@ -50,7 +50,7 @@ def test_a_quantity_is_the_nearest_one_known_and_must_be_a_number():
             sa.LettersRegressor(quantities=[1]).fit(np.where(rows == "8", text, rows), y)
 
 
-def test_features_of_quantities_are_those_of_their_multiples():
+def test_features_of_quantities_match_their_multiples():
     expected = features_of_quantity(["-1", "2", "4"])
     for factor in (1e300, 1e-300):
         assert features_of_quantity([repr(each * factor) for each in (-1, 2, 4)]) == pytest.approx(expected)

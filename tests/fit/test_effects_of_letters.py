@@ -213,7 +213,7 @@ def test_every_model_of_every_table_can_be_inspected(kind, model, target, tmp_pa
 @pytest.mark.slow
 @pytest.mark.parametrize("n_mutations", [None, 3])
 def test_intervals_hold_what_was_planted(n_mutations):
-    """Of singles and pairs of eight tables: each is held with probability .95 or more, errors of a table move together.
+    """Singles and pairs in eight tables: each is held with probability .95 or more; errors in a table move together.
 
     Were intervals right and independent, fewer than 88 % of 8 times 60 would be held in one of 1e9 runs, and 75 % of
     the 60 of a table in one of 5e6.

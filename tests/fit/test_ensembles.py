@@ -119,7 +119,7 @@ def n_held(result, f):
 
 
 def test_intervals_hold_the_coefficients(chosen):
-    """Of 95 %: fewer than 31 of forty hold by chance below 1e-4."""
+    """At 95 %, fewer than 31 of forty hold with probability below 1e-4."""
     assert n_held(chosen, landscape(0)[1]) >= 31
 
 
@@ -183,7 +183,7 @@ def test_the_page_tells_the_weights(chosen, tmp_path):
 
 @pytest.mark.slow
 def test_held_out_scores_do_not_flatter():
-    """Over some landscapes, errors on new rows of a model of all rows are below those of models of four fifths."""
+    """Over some landscapes, a model of all rows errs less on new rows than models of four fifths do on the rest."""
     held_out, new = [], []
     for seed in range(4):
         table, _ = landscape(seed)

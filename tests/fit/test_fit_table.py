@@ -332,7 +332,7 @@ def test_an_encoding_that_does_not_fit(folder):
 
 @pytest.mark.parametrize("name", ["csv", "parquet", "classes", "targets", "numbers"])
 def test_predictions_for_another_table(fitted, name):
-    """In any order of its columns, those of the model on the encoded rows; the rest is not looked at."""
+    """They equal the model's on the encoded rows, in any order of the columns; other columns are ignored."""
     targets, result = CASES[name][1], fitted(name)
     other = pd.DataFrame(columns()).drop(columns=targets).iloc[::-1, ::-1]
     predicted = result.predict(other)

@@ -28,7 +28,7 @@ def notes(m, **options):
 
 
 def test_measured_fits_are_near_the_forecast():
-    """Of landscapes, whose seconds have no part in the forecast: three in four long fits are within its factor."""
+    """Fits of landscapes, whose seconds have no part in the forecast: three in four long fits are within its factor."""
     near = []
     for row in map(json.loads, ROWS.read_text(encoding="utf-8").splitlines()):
         whole = 8_192 if row["table"].startswith("eqFP611") else SIZES[row["table"]]

@@ -57,7 +57,7 @@ def n_held(result, f):
 
 
 def test_effects_are_scaled_coefficients_and_their_intervals_hold_them(chosen):
-    """Of 95 %: fewer than 31 of forty hold by chance below 1e-4."""
+    """At 95 %, fewer than 31 of forty hold with probability below 1e-4."""
     assert n_held(chosen, landscape(0)[1]) >= 31
 
 
@@ -86,7 +86,7 @@ def test_held_out_rows_are_predicted_by_processes_without_their_fold(chosen):
     assert target.r2.mean < 1 - 0.001
 
 
-def test_weights_of_a_whole_cube_are_those_of_the_spectrum(chosen):
+def test_weights_of_a_whole_cube_match_the_spectrum(chosen):
     assert chosen.targets[0].weights == ()
     result = sa.fit_table(landscape(0, 7)[0], "y", model="gp", folds=2)
     coefficients = dict(result.model.spectrum_.items())
@@ -167,7 +167,7 @@ def test_rows_that_processes_learn_from_are_bounded_by_the_size_of_the_cube():
     ]
 
 
-def test_the_posterior_shares_of_degrees_are_those_of_the_process():
+def test_the_posterior_shares_of_degrees_match_the_process():
     rng = np.random.default_rng(3)
     bits = rng.integers(0, 2, (60, 5))
     table = pa.table({name: bits[:, i] for i, name in enumerate("abcde")} | {"y": bits[:, 0] + rng.normal(size=60)})

@@ -27,7 +27,7 @@ def random_rows(m, n, *, n_fitted=None, seed=0):
 
 @pytest.mark.parametrize("subset", [(), (2,), (0, 3), (0, 1, 2, 3, 4)])
 def test_errors_of_a_coefficient_are_sums_over_its_cells(subset):
-    """By a loop over all cells, of which some of the largest set are empty."""
+    """By a loop over all cells; some cells of the largest set are empty."""
     rows = random_rows(23, 6)
     errors, n_cells, share = rows.errors[:, 1], 2 ** len(subset), len({tuple(row) for row in rows.bits}) / 23
     distance = variance = spread = 0.0
@@ -77,7 +77,7 @@ def test_errors_of_any_size_and_of_none():
     assert rows.coefficient_error((0,), target=2) is None
 
 
-def test_an_interval_is_that_of_a_t_distribution_and_never_narrower_than_the_models():
+def test_an_interval_matches_a_t_distribution_and_is_never_narrower_than_the_models():
     term = Term(("a",), 1.0, 1 - 1.96, 1 + 1.96, q_value=0.3, joint_low=-3.0, joint_high=5.0, n_bits=1, n_rows=7)
     assert term.widened(CoefficientError(0.0, 0.0, np.inf), 20) is term
     weak = term.widened(CoefficientError(0.0, 1e-3, 5.0), 1)

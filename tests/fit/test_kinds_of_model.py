@@ -133,7 +133,7 @@ def test_kinds_that_are_only_compared_are_fitted_by_default():
     assert result.choices.kind != "trees"
 
 
-def test_the_options_are_those_of_the_call_and_of_the_command():
+def test_the_options_match_the_call_and_the_command():
     call, typed = signature(sa.fit_table).parameters, signature(command).parameters
     for option in fields(FitOptions)[1:]:
         assert call[option.name].default == option.default, option.name

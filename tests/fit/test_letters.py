@@ -74,7 +74,7 @@ def test_what_it_consists_of(result, table):
 
 
 def test_the_command_says_intervals(result, tmp_path, capsys):
-    """About as many cells as asked for, with the width that rows left out ask for."""
+    """They cover about as many cells as requested, and have the width that rows left out require."""
     result.save(tmp_path / "m.sparsact")
     (tmp_path / "n.csv").write_text("g\n" + "\n".join(CELLS) + "\n")
     assert main(["predict", str(tmp_path / "m.sparsact"), str(tmp_path / "n.csv"), "--confidence", "0.9"]) == 0
@@ -89,7 +89,7 @@ def test_the_command_says_intervals(result, tmp_path, capsys):
 
 @pytest.mark.parametrize("model", few_of(["low-degree", "network"], ["low-degree"]))
 def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
-    """As its predictions at all cells are, by the frequencies of the table's letters."""
+    """Its predictions at all cells are decomposed, by the frequencies of the table's letters."""
     chosen = sa.fit_table(table, "y", model=model, folds=2)
     (target,) = chosen.targets
     counts = [
@@ -161,7 +161,7 @@ def test_classes_are_decomposed_one_by_one(table):
 
 @pytest.mark.grid
 def test_a_wild_type_that_no_row_has(table):
-    """Effects are of the letters that rows have; the wild type's is asked for in vain."""
+    """Effects exist for letters that rows have; to predict the wild type's letter is an error."""
     lists = [":".join(f"M{i + 5}{c}" for i, c in enumerate(text)) for text in table["g"].to_pylist()]
     found = sa.fit_table(pa.table({"g": lists, "y": table["y"]}), "y", model="letters", folds=2)
     assert [letters for _, letters in found.targets[0].sites] == [tuple(one) for one in LETTERS]

@@ -14,7 +14,7 @@ FOLDS = np.arange(240) % 4
 LOGS = BITS @ [2.0, 1.0, -1.0, 0.5, 0.0] + 0.3 * RNG.normal(size=240)
 
 
-def test_the_gain_is_that_of_both_densities_of_the_target():
+def test_the_gain_matches_both_densities_of_the_target():
     """By scipy's densities and least squares: the penalty of a clear function does next to nothing."""
     y, design = np.exp(LOGS), np.column_stack([np.ones(240), BITS])
 

@@ -36,7 +36,7 @@ def variants(m):
     return pa.table({"x": texts, "y": y})
 
 
-def test_packed_rows_are_those_of_the_table_and_have_the_smaller_sample_among_them(tmp_path):
+def test_packed_rows_match_the_table_and_contain_the_smaller_sample(tmp_path):
     rng = np.random.default_rng(2)
     X, y = rng.integers(0, 2, (203, 13)), rng.normal(size=203)
     np.savez(tmp_path / "t.npz", X=X, y=y)
@@ -75,7 +75,7 @@ def test_products_of_a_row_are_of_columns_that_differ_from_the_most_frequent_row
 
 @pytest.fixture
 def small_samples(monkeypatch):
-    """A sample of 300 rows, of which letters look at 60."""
+    """A sample of 300 rows; letters look at 60 of them."""
     monkeypatch.setitem(candidates(), "lsh", LSHCandidate(most_rows=300))
     monkeypatch.setitem(candidates(), "letters", LettersCandidate(rows_of_look=60))
 

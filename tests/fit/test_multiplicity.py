@@ -29,7 +29,7 @@ def step_up(p):
     return found
 
 
-def test_q_values_and_joint_intervals_are_those_of_the_t_tests():
+def test_q_values_and_joint_intervals_match_the_t_tests():
     rng = np.random.default_rng(8)
     bits = rng.integers(0, 2, (113, 6))
     monomials = [subset for size in range(3) for subset in combinations(range(6), size)]
@@ -96,7 +96,7 @@ def test_changes_of_letters_are_tested_though_the_bits_of_a_site_are_not_identif
 
 @pytest.mark.grid
 def test_signs_of_a_process_are_as_sure_as_they_say():
-    """Of effects drawn from the prior, wrong signs among the significant are at most half of the q-value."""
+    """With effects drawn from the prior, wrong signs among significant ones are at most half of the q-value."""
     wrong = named = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -117,8 +117,8 @@ def test_signs_of_a_process_are_as_sure_as_they_say():
 # ---- the ceiling ----
 
 
-def test_the_ceiling_is_that_of_an_analysis_of_variance():
-    """By the mean square within points of scipy's one-way analysis, of which the F statistic is known."""
+def test_the_ceiling_follows_from_an_analysis_of_variance():
+    """By the mean square within points; with the mean square between them it gives the F statistic of scipy."""
     rng = np.random.default_rng(3)
     bits = rng.integers(0, 2, (80, 3))
     y = bits @ [1.0, 2.0, 3.0] + rng.normal(size=80)

@@ -66,7 +66,7 @@ def test_a_prompt_on_a_terminal_has_bars_unless_it_refuses(monkeypatch, has_rich
 
 
 def test_lines_may_wait_for_a_note(capsys):
-    """As the command's do where its stderr is a file; a process may have no stderr."""
+    """The command's lines do so if its stderr is a file; a process may have no stderr."""
     with showing(None) as shown:
         stages = Stages(shown)
         with stages.stage("reading"):

@@ -68,7 +68,7 @@ QUICK = ("bits", "classes", "classes in hash tables")
 
 @pytest.mark.parametrize(("case", "ending"), few_of(FILES, [*product(QUICK, ["csv"]), FILES[-1]]))
 def test_each_pass_reads_each_row_once(tmp_path, monkeypatch, rows_read, case, ending):
-    """Of the reads one is for the encoding, which may be given."""
+    """One of the reads is for the encoding, unless it is given."""
     target, options, reads = CASES[case]
     if "many" in case or "classes in" in case:
         monkeypatch.setitem(candidates(), "lsh", LSHCandidate(most_rows=150))

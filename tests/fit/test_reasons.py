@@ -54,7 +54,7 @@ def test_factors_that_decide_are_told():
 
 
 def test_a_polynomial_that_interpolates_has_no_intervals():
-    """Of equals it is taken last; where it is the best for certain, it is taken."""
+    """Among equals it comes last; if it is clearly the best, it is chosen."""
     assert chosen(low_degree=SPREAD, letters=SPREAD).kind == "low-degree"
     assert chosen(interpolates=True, low_degree=0.99 * SPREAD[::-1], letters=SPREAD).kind == "letters"
     ahead = chosen(interpolates=True, low_degree=0.5 * SPREAD, letters=SPREAD)

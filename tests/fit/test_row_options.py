@@ -112,7 +112,7 @@ def test_the_seed_deals_equal_groups():
 
 
 @pytest.mark.parametrize("option", ["sigma", "weights"])
-def test_weights_are_those_of_weighted_least_squares(option):
+def test_weights_match_weighted_least_squares(option):
     """Coefficients, intervals and scores by fold, by scikit-learn and by formulas."""
     rng = np.random.default_rng(3)
     X, sigma = bits(), rng.uniform(0.2, 3, 300)

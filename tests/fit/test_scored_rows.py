@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("few_rivals")
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(("has_test", "scored"), [(True, "tst"), (False, "Valid")])
 def test_a_split_learns_from_some_rows_and_scores_others(tmp_path, capsys, has_test, scored):
-    """As tables of their own; test rows are scored, or else validation rows."""
+    """Results are as with separate tables; test rows are scored, or else validation rows."""
     rng = np.random.default_rng(13)
     X = bits(200)
     y = signal(X) + rng.normal(size=200)
@@ -79,7 +79,7 @@ def test_a_test_table_is_scored_as_scikit_learn_scores_it(tmp_path, capsys):
     assert page.count("Predicted, actual and residual</h3>") == 2
 
 
-def test_the_interval_of_r2_is_that_of_the_bootstrap_and_covers():
+def test_the_interval_of_r2_matches_the_bootstrap_and_covers():
     rng = np.random.default_rng(10)
     actual = rng.normal(size=400)
     predicted = 0.8 * actual + 0.5 * rng.normal(size=400)

@@ -30,7 +30,7 @@ def table(**columns):
     return pa.table({name: BITS[:, i] for i, name in enumerate(NAMES)} | columns)
 
 
-def test_the_lasso_is_that_of_the_learner():
+def test_the_lasso_matches_the_learner():
     result = sa.fit_table(table(y=Y), "y", lasso=True)
     theirs = LowDegreeRegressorCV(range(1, 7), solver="lasso").fit(BITS, Y)
     info = result.choices.low_degree

@@ -43,7 +43,7 @@ def test_terms_beyond_the_reach_of_all_products_are_found(chosen):
     assert "Intervals of weak terms are therefore slightly too narrow" in str(chosen)
 
 
-def test_effects_are_those_that_were_planted(chosen):
+def test_effects_match_the_planted_ones(chosen):
     effects = {term.subset: term for term in chosen.targets[0].terms}
     assert set(effects) == {tuple(f"b{i}" for i in S) for S in PLANTED}
     for S, coefficient in PLANTED.items():

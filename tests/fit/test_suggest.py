@@ -45,7 +45,7 @@ def fitted():
 
 
 def summed_variance(model, rows, wanted):
-    """Of coefficients given noisy values at rows, by Bayesian linear regression on all characters."""
+    """Summed variance of coefficients given noisy values at rows, by Bayesian linear regression on all characters."""
     subsets = [subset for size in range(7) for subset in combinations(range(6), size)]
     features = characters(1 - 2 * rows, subsets)
     precision = np.diag(1 / model.kernel_.variances_of(subsets)) + features.T @ features / model.noise_variance_
@@ -99,7 +99,7 @@ def test_variance_is_the_mean_over_all_candidates(fitted):
 
 @pytest.mark.parametrize(("goal", "sign"), [("maximum", 1), ("minimum", -1)])
 def test_improvement_is_the_mean_over_draws(fitted, goal, sign):
-    """Of the first row, by 40,000 draws of its value: within five standard errors but with probability 1e-6."""
+    """For the first row, by 40,000 draws of its value: within five standard errors, except with probability 1e-6."""
     cube, X, _, model = fitted
     found = sa.suggest_rows(model, 3, goal=goal).table
     own = np.array([found[name][0].as_py() for name in NAMES])
@@ -157,7 +157,7 @@ def test_a_table_of_candidates_keeps_its_columns_and_costs_count(fitted):
 
 
 def test_a_row_found_by_search_is_best_among_its_neighbours():
-    """Of 2**17 combinations, by prospects of all neighbours, none of which gains more."""
+    """Among 2**17 combinations; none of its neighbours gains more."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (25, 17))
     y = X[:, 0] - 2.0 * X[:, 1] * X[:, 2]

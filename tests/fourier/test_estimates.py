@@ -130,8 +130,8 @@ def test_variance_for_more_flips_is_as_documented(n_flips):
     assert estimate.standard_error**2 * 40_009 == pytest.approx(q.sum(axis=1).var() + within, rel=0.06)
 
 
-def test_standard_error_over_batches_is_that_of_all_samples():
-    """A coefficient's samples can be recorded: mean and error from batches equal those of the whole."""
+def test_standard_error_over_batches_equals_the_error_of_all_samples():
+    """With the samples of a coefficient recorded, mean and error from batches equal mean and error of all samples."""
     seen = []
 
     def f(X):

@@ -95,7 +95,7 @@ def test_definitions(spectrum, index, order):
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_faithful_values_are_least_squares_fits(order):
-    """Of the game by a polynomial: all sets alike (FBII), or by Shapley's weights with both ends exact (FSII)."""
+    """Fits of the game by a polynomial: all sets alike (FBII), or by Shapley's weights with both ends exact (FSII)."""
     spectrum, n = function(6, 5), 6
     v = game(spectrum, -np.ones(n), np.ones(n))
     coalitions, terms = list(v), [T for T in subsets(range(n)) if len(T) <= order]

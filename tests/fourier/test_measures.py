@@ -97,7 +97,7 @@ def test_equal_frequencies_are_the_uniform_route_to_the_bit():
 
 
 def test_many_coordinates():
-    """Of x0 x1 x69 by hand; and a long product is refused, as it has too many parts."""
+    """For x0 x1 x69 by hand; a long product is refused, because it has too many parts."""
     p = np.full(70, 0.5)
     p[[0, 69]] = 0.1, 0.2
     found = Spectrum.of({(0, 1, 69): 2.0}, n=70, measure=p)

@@ -94,7 +94,7 @@ def test_what_is_no_junta_of_p_variables(method):
 
 
 def test_variables_that_change_nothing_are_dropped():
-    """As after a correlation that was taken for one by chance."""
+    """Such variables remain after a correlation that was significant by chance."""
     X = np.random.default_rng(3).choice([1, -1], (200, 7))
     learned = tabulated(X, X[:, 2] * X[:, 5], (0, 2, 3, 5), Work())
     assert learned.variables == (2, 5)

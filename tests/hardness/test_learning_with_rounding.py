@@ -94,7 +94,7 @@ def test_a_hypothesis_on_lifted_points_predicts_labels():
 @pytest.mark.parametrize(("w", "p", "q"), INSTANCES)
 def test_brute_force_finds_the_secret_and_its_network(w, p, q, rule):
     """From 40 samples; a wrong secret that differs from w at a quarter of all y survives with chance 0.75**40 < 2e-5,
-    and those that are equivalent to w on all y may stay."""
+    and secrets that are equivalent to w on all y may stay."""
     instance = LearningWithRounding(w, p, q, rule)
     samples = instance.residues(40, rng=np.random.default_rng(q))
     secrets = consistent_secrets(samples.Y, samples.labels, p, q, rule=rule)

@@ -86,7 +86,7 @@ def test_one_by_one_characters_are_the_same_queries():
 
 @pytest.mark.parametrize("lift", [None, Lift.quadratic(6)])
 def test_no_low_degree_learner_outwits_it(lift):
-    """At degree 2 of 6 bits every coefficient is 0, and the parities that are left are those of higher degree."""
+    """At degree 2 of 6 bits every coefficient is 0, and exactly the parities of higher degree are left."""
     adversary = ParityAdversary(6, 0.1, lift)
     h = low_degree_by_queries(adversary, 2 if lift is None else 1)
     assert h.coefficients.size == 0

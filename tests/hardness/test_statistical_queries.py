@@ -112,7 +112,7 @@ def test_the_adversary_treats_characters_as_any_other_query(name):
 
 
 def test_sampled_correlations_are_means():
-    """Of what never varies, to the last bit; labels +-1 by popcount, others by products."""
+    """Constants are exact to the last bit; labels +-1 are summed by popcount, others by products."""
     for values in ([1.0, -1.0, -1.0, 1.0], [0.5, -0.5, -0.5, 0.5]):
         oracle = StatisticalQueryOracle(LiftedFunction(values, 2), 0.2, rng=np.random.default_rng(1))
         assert oracle.correlations([(0, 1)])[0] == values[0]

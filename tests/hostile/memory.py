@@ -12,7 +12,7 @@ GIBIBYTES = 3
 
 @contextmanager
 def little_memory() -> Iterator[None]:
-    """Three GiB more of addresses than this process has now: whoever asks for more gets a MemoryError."""
+    """Three GiB more of addresses than this process has now: allocating more raises a MemoryError."""
     used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (used + GIBIBYTES * 2**30, before[1]))

@@ -131,7 +131,7 @@ def test_numbers_at_the_ends_of_the_range(backend):
 
 @pytest.mark.parametrize("index", [2**62, -(2**62), 9, -2])
 def test_indices_beyond_the_rows_do_not_reach_a_kernel(backend, index):
-    torch = pytest.importorskip("torch", reason="layers are of torch")
+    torch = pytest.importorskip("torch", reason="layers need torch")
     from sparsact.layers.gather import gather_dot, gather_sum, scatter_outer
 
     x, weight, a = torch.ones(3, 4), torch.ones(9, 4), torch.ones(3, 2)

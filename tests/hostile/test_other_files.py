@@ -77,7 +77,7 @@ def test_inputs_of_no_number(tmp_path, dtype):
     ],
 )
 def test_checkpoints_that_lack_something(tmp_path, state, arrays):
-    torch = pytest.importorskip("torch", reason="a training is of torch")
+    torch = pytest.importorskip("torch", reason="training needs torch")
     from sparsact_papers.training import checkpoint
 
     model = torch.nn.Linear(3, 2)

@@ -55,7 +55,7 @@ def assert_close(ours, theirs):
     torch.testing.assert_close(ours, theirs, rtol=2e-5, atol=2e-5, equal_nan=True)
 
 
-def test_features_and_reconstructions_are_those_of_the_library(case):
+def test_features_and_reconstructions_match_the_library(case):
     autoencoder, features, reconstruction = case
     for m in (0, *ROWS):
         x = activations(m)
@@ -70,7 +70,7 @@ def test_features_and_reconstructions_are_those_of_the_library(case):
     assert 0.01 < float((wanted != 0).float().mean()) < 0.3  # the case is one of sparse features
 
 
-def test_the_largest_features_are_those_of_all(case):
+def test_the_largest_features_are_the_largest_of_all(case):
     autoencoder, features, _ = case
     for m in (0, *ROWS):
         x = activations(m)

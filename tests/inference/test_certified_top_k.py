@@ -38,7 +38,7 @@ def assert_same_top(found, weight, bias, x, k):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("m", [1, 5, 19, 50, 300])
-def test_values_and_indices_are_those_of_torch(dtype, m):
+def test_values_and_indices_match_torch(dtype, m):
     generator = torch.Generator().manual_seed(m)
     weight, bias, x = (torch.randn(*shape, generator=generator).to(dtype) for shape in ((301, 70), (301,), (m, 70)))
     before = [one.clone() for one in (weight, bias, x)]

@@ -57,7 +57,7 @@ def test_one_graph_computes_sparsely_for_few_rows_and_densely_for_many(make, met
 
 @backends
 @pytest.mark.grid
-def test_gradients_are_those_of_the_dense_model(backend):
+def test_gradients_match_the_dense_model(backend):
     model, dense = both(gated)
     x = rows(2, dense)
     with torch.no_grad():

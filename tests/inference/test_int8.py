@@ -66,7 +66,7 @@ def run(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
 @by_torch
 @pytest.mark.parametrize("method", ["auto", "exact"])
 @pytest.mark.parametrize("up_first", [False, True])
-def test_outputs_of_a_row_are_those_of_the_model_quantised_by_torch(method, up_first):
+def test_outputs_of_a_row_match_the_model_quantised_by_torch(method, up_first):
     """Whatever else is in its batch: torch computes rows one by one here, since it has one scale per call."""
     model = mixed(up_first)
     quantized = torch_model(model)
@@ -78,7 +78,7 @@ def test_outputs_of_a_row_are_those_of_the_model_quantised_by_torch(method, up_f
 
 
 @by_torch
-def test_integers_and_scales_are_those_of_torch():
+def test_integers_and_scales_match_torch():
     weight = torch.cat([rows(7), torch.zeros(1, D), 1e-9 * rows(2)])
     observer = torch.ao.quantization.default_per_channel_weight_observer()
     observer(weight)
@@ -119,7 +119,7 @@ def test_int4_steps_are_coarser_for_many_inputs():
 
 @pytest.mark.parametrize("up_first", [False, True])
 @pytest.mark.parametrize("method", ["auto", "exact"])
-def test_outputs_of_int4_layers_are_those_of_their_rounded_weights(method, up_first):
+def test_outputs_of_int4_layers_match_their_rounded_weights(method, up_first):
     """Layer by layer in float64, from the numbers that the integers stand for; in any number of rows."""
     model = mixed(up_first)
     sa.sparsify(model, method, one_by_one(17), weights="int4", time_limit=0.02)
@@ -230,7 +230,7 @@ def test_new_weights_are_quantised_again(weights):
 
 
 @pytest.mark.parametrize("weights", ["int8", "int4"])
-def test_gradients_are_those_of_float_weights(weights):
+def test_gradients_match_float_weights(weights):
     model, plain = mixed(), mixed()
     sa.sparsify(model, "exact", one_by_one(9), weights=weights)
     for one in (model, plain):

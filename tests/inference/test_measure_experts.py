@@ -51,7 +51,7 @@ def test_all_three_see_every_expert_and_leave_the_model_as_it_was(make):
     assert [one.block for one in sa.plan_of(model).choices] == [block.name for block in blocks[2:4]]
 
 
-def test_densities_are_those_of_the_tokens_that_a_router_sends():
+def test_densities_count_the_tokens_that_a_router_sends():
     model, x, place = mixture()
     seen = {}
     sparse = sa.sparsify(model, "exact", x, copy=True)

@@ -122,7 +122,7 @@ def test_without_triton_the_plan_says_what_to_install(monkeypatch):
 
 
 def test_layers_of_another_device_compute_densely():
-    """As after ``.to("cuda")``: the state says for which type of device its product was made."""
+    """So they do after ``.to("cuda")``: the state says for which type of device its product was made."""
     model = plain()
     before = model(rows(1, model)).detach()
     sparsify(model, "exact", rows(40, model))

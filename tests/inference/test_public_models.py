@@ -38,7 +38,7 @@ def test_measure_sees_the_zeros_that_hooks_count(family):
 
 
 @pytest.mark.parametrize("family", families())
-def test_outputs_are_those_of_the_dense_model_and_no_weights_crash(family):
+def test_outputs_match_the_dense_model_and_no_weights_crash(family):
     model, shown = family.build(), family.shows()
     with quiet(), torch.no_grad():
         switch_off(model, shown, DENSITIES[0])

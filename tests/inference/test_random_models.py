@@ -126,7 +126,7 @@ WAYS = [
 
 @pytest.mark.parametrize("seed", few_of(range(11), range(4)))
 @pytest.mark.parametrize(("method", "weights", "keep_weights"), WAYS)
-def test_outputs_are_those_of_the_dense_model_up_to_the_error_of_the_plan(seed, method, weights, keep_weights):
+def test_outputs_match_the_dense_model_up_to_the_error_of_the_plan(seed, method, weights, keep_weights):
     dense = Random(seed).eval()
     model = deepcopy(dense)
     options = {"weights": weights, "keep_weights": keep_weights, "time_limit": 0.02}

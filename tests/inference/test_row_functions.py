@@ -21,7 +21,7 @@ DTYPES = [torch.float32, torch.bfloat16, torch.float64]
 
 
 def gaussian_top_k(z):
-    """As in Gemma 3n, whose multiplier is computed in each call."""
+    """The activation of Gemma 3n, whose multiplier is computed in each call."""
     share = torch.tensor(0.9, dtype=torch.float32)
     multiplier = torch.distributions.normal.Normal(0, 1).icdf(share).type(z.dtype)
     cutoff = z.mean(dim=-1, keepdim=True) + z.std(dim=-1, keepdim=True, unbiased=False) * multiplier

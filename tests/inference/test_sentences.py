@@ -147,7 +147,7 @@ class Language(nn.Module):
 
 
 class SimpleOutput(dict):
-    """As models of transformers return: a mapping whose entries are attributes too."""
+    """What models of transformers return: a mapping whose entries are attributes too."""
 
     __getattr__ = dict.__getitem__
 

@@ -121,7 +121,7 @@ def test_of_rows_that_a_model_scales_the_largest_are_kept():
     assert type(calibrate(weights, inputs(400, seed=4), density=0.1)[0]) is TopKActivations
 
 
-def test_the_density_of_a_threshold_is_that_of_its_rows():
+def test_the_density_of_a_threshold_is_the_density_of_its_rows():
     weights, x = block(Activation("silu", silu, None)), inputs(173, seed=4)
     h = weights.hidden(x)
     for density in (0.013, 0.5, 0.99):
@@ -130,7 +130,7 @@ def test_the_density_of_a_threshold_is_that_of_its_rows():
     assert (Threshold.for_density(weights, x, 1.0)(h) != 0).sum() == h.numel() - 1  # all but the smallest
 
 
-def test_quality_is_that_of_the_held_out_rows():
+def test_quality_is_measured_on_held_out_rows():
     weights, x = block(), inputs(803, seed=4)
     kept, state = x.clone(), torch.random.get_rng_state()
     rule, quality = calibrate(weights, x, density=0.2)

@@ -176,7 +176,7 @@ def test_saved_with_safetensors(tmp_path):
         assert_alike(model(x), dense(x))
 
 
-def test_gradients_are_those_of_the_dense_model():
+def test_gradients_match_the_dense_model():
     model = gated()
     dense = copy.deepcopy(model)
     sparsify(model, "certified", rows(64, model))
@@ -264,7 +264,7 @@ def test_approximations_come_with_their_quality():
 
 
 @pytest.mark.parametrize("act", [nn.ReLU, nn.GELU])
-def test_the_bound_of_leaving_out_activations_is_that_of_down_alone(act):
+def test_the_bound_of_leaving_out_activations_counts_down_alone(act):
     model = nn.Sequential(nn.Linear(12, 40), act(), nn.Linear(40, 7))
     (choice,) = plan_of(sparsify(model, "approximate", torch.randn(64, 12), density=0.1)).choices
     share = choice.quality.density.value

@@ -98,7 +98,7 @@ QUICK = {("opt", "exact"), ("llama", "exact"), ("wide opt", "auto"), *((case, "c
 
 
 def case_and_method(cases, methods, quick=QUICK):
-    """Every case with every method; those that are not among the quick ones are slow."""
+    """Every case with every method; pairs that are not in ``quick`` are slow."""
     return pytest.mark.parametrize(
         ("case", "method"),
         [
@@ -132,7 +132,7 @@ def logits(model, case, ids=IDS):
 
 @pytest.mark.parametrize("dtype", few_of([torch.float32, torch.bfloat16], [torch.float32]))
 @case_and_method(CASES, EXACT)
-def test_logits_are_those_of_the_dense_model(case, method, dtype):
+def test_logits_match_the_dense_model(case, method, dtype):
     dense, sparse = sparse_pair(case, method, dtype)
     for ids in (IDS, IDS[:1], IDS[:1, :1], IDS.repeat(1, 4)):  # 45 rows, 9, 1 and 180
         before = ids.clone()

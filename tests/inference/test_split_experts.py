@@ -134,7 +134,7 @@ def test_experts_that_are_dense_are_stacked_again():
     assert torch.equal(outputs(model), before)
 
 
-def test_gradients_are_those_of_stacked_experts(model):
+def test_gradients_match_stacked_experts(model):
     expected = copy.deepcopy(model)
     outputs = expected(IDS)
     getattr(outputs, "logits", outputs).square().sum().backward()
@@ -181,7 +181,7 @@ def test_experts_of_another_forward_stay():
 
 
 def test_experts_by_grouped_products_are_found_and_return():
-    """As in the model before its experts were replaced; dense again, they are replaced ones."""
+    """They are found as before their replacement; when the model is dense again, they are the replaced ones."""
     model, plain = mixtral().eval(), mixtral().eval()
     plain.load_state_dict(model.state_dict())
     replace_experts(model)

@@ -1,4 +1,4 @@
-"""Thresholds against every number that there is of 16 bits."""
+"""Thresholds against every 16-bit number."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ class Counting(TorchDispatchMode):
 
 
 def test_a_mode_that_the_model_enters_stays():
-    """Above the tracer it sees the same operations as without, and those by which the activation is found."""
+    """Above the tracer it sees the same operations as without, and also the operations that find the activation."""
     mode = Counting()
 
     def forward(m, x):

@@ -39,7 +39,7 @@ CLIPPED = {
 
 
 def two_layers(forward):
-    """A model of the layers a and b, most units of which are off."""
+    """A model with the layers a and b; most units are off."""
     model = Written(forward)
     model.a, model.b = nn.Linear(D, S), nn.Linear(S, 5)
     switched_off(model.a.weight, model.a.bias)
@@ -68,7 +68,7 @@ def first_rows(h):
 
 @pytest.mark.parametrize("f", [by_position, first_rows])
 def test_rows_further_on_than_those_seen(f):
-    """Of the first four rows the activation is a ReLU."""
+    """For the first four rows the activation is a ReLU."""
     torch.manual_seed(0)
     dense = Written(lambda m, x: m.b(f(m.a(x))))
     dense.a, dense.b = nn.Linear(D, S), nn.Linear(S, 5)

@@ -116,7 +116,7 @@ def test_narrow_weights_and_wide_activations(product):
 
 
 def test_rows_of_other_units_are_not_read(product):
-    """They hold NaN, which nothing but leaving them out keeps from the sums: for each input those of its own units."""
+    """They hold NaN, which would show in the sums: for each input only the rows of its own active units are read."""
     h, values, bias, x, thresholds, on = block(3, 300, 37, 0.03)
     others = np.where(on.any(axis=0)[:, None], values, np.float32(np.nan))
     alone = product("sparse_product", "float32", h, values, bias)
@@ -160,7 +160,7 @@ def quantized(m, s, n, density, size=1.0):
 @pytest.mark.parametrize(
     "sizes", [BLOCKS[2], BLOCKS[3], *(pytest.param(sizes, marks=pytest.mark.grid) for sizes in INT8_BLOCKS)], ids=str
 )
-def test_int8_outputs_are_those_of_the_cpu_to_the_bit(product, sizes):
+def test_int8_outputs_match_the_cpu_to_the_bit(product, sizes):
     for size, dtype in ((1, "float32"), (1, "bfloat16"), (1e-7, "float32"), (3e37, "float32")):
         h, weights, scale, bias = quantized(*sizes, size)
         h = gpu_products.rounded(h, dtype)
@@ -186,7 +186,7 @@ ENDS += [(-3.3e38, 3.3e38), (0.0, np.inf), (-np.inf, 0.0), (np.nan, 1.0)]
 
 @pytest.mark.parametrize("ends", ENDS, ids=str)
 def test_int8_inputs_of_any_range(product, ends):
-    """Constant, tiny and huge ones, of one sign or both, and such as are not finite, of which all outputs are NaN."""
+    """Constant, tiny and huge, with one sign or both, and not finite: then all outputs are NaN."""
     h = np.linspace(0, 1, 3 * 34, dtype=np.float32).reshape(3, 34) ** 2
     with np.errstate(over="ignore", invalid="ignore"):
         h = np.clip(h * (np.float32(ends[1]) - np.float32(ends[0])) + np.float32(ends[0]), *np.sort(np.float32(ends)))

@@ -10,6 +10,6 @@ from sparsact import kernels
 
 @pytest.fixture(params=BACKENDS, ids=name_of)
 def backend(request: pytest.FixtureRequest) -> Iterator[tuple[str, str | None]]:
-    """The test runs on each backend in turn, all of which must equal the reference."""
+    """The test runs on each backend in turn; all must equal the reference."""
     with kernels.using(*request.param):
         yield request.param

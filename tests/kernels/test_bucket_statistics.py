@@ -52,7 +52,7 @@ def test_sums_have_the_bits_of_the_reference(table, unknown):
 
 
 @grid(family=FAMILIES, degree=[0, 1, 2])
-def test_sums_are_those_of_each_buckets_rows(family, degree):
+def test_sums_match_the_rows_of_each_bucket(family, degree):
     t = random_table(3, m=61, family=family, degree=degree)
     counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
     bucket_statistics.accumulate(t.found, t.ids, t.Y, t.weights, 1, degree, counts, sums)
@@ -89,7 +89,7 @@ def test_a_product_of_features_is_one_of_the_monomials(p, degree):
 @properties
 @given(table=tables, seed=st.integers(0, 99))
 def test_how_many_buckets_hold_rows(table, seed):
-    """Those that rows fill, less those that they leave, whose sums are 0 then."""
+    """Buckets that rows fill, minus buckets that they leave: the sums there are 0."""
     t = random_table(**table)
     counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
     order = np.random.default_rng(seed).permutation(len(t.X))
@@ -129,7 +129,7 @@ def test_polynomials_have_the_bits_of_the_reference(table, alpha, n_threads):
 
 
 @grid(degree=[0, 1, 2], alpha=[0.03, 2.0])
-def test_polynomials_are_those_of_ridge_regression(degree, alpha):
+def test_polynomials_match_ridge_regression(degree, alpha):
     t = random_table(7, m=83, p=2, n_tables=3, degree=degree)
     coefficients, residual = bucket_statistics.solve(t.sums, t.p, degree, 2, alpha)
     for number in range(len(t.counts)):
@@ -175,7 +175,7 @@ def test_values_without_a_row_have_the_bits_of_the_reference(table, alpha, least
 
 
 @grid(family=FAMILIES, degree=[0, 1, 2], least=[1, 4])
-def test_values_without_a_row_are_those_of_a_table_that_never_saw_it(family, degree, least):
+def test_values_without_a_row_match_a_table_that_never_saw_it(family, degree, least):
     t = random_table(11, m=47, p=2, family=family, degree=degree)
     values, total = bucket_statistics.leave_one_out(
         t.found, t.ids, t.Y, t.weights, degree, 0.1, least, t.counts, t.sums

@@ -57,7 +57,7 @@ def test_values_have_the_bits_of_the_reference(table, combine, n_threads):
 
 
 @grid(family=FAMILIES, degree=[0, 1, 2], combine=COMBINATIONS)
-def test_values_are_those_of_a_loop_over_rows_and_tables(family, degree, combine):
+def test_values_match_a_loop_over_rows_and_tables(family, degree, combine):
     t = random_table(13, m=67, p=2, family=family, degree=degree)
     hashes, slots, _, coefficients, weights, trend = predictor_parts(t)
     X = queries(t)
@@ -207,7 +207,7 @@ def test_threads_that_meet_one_bucket_wait_for_it():
 
 @pytest.mark.parametrize("backend", ["native", "reference"])
 def test_a_bucket_whose_solver_never_ends_is_solved_by_others(backend):
-    """As a child finds it that was forked while a thread of its parent solved the bucket."""
+    """A child finds one if it was forked while a thread of its parent solved the bucket."""
     t = random_table(13, m=60, p=3, degree=1, n_tables=3)
     given, trend, taken = unsolved(t, least=1), np.zeros((t.X.shape[1], t.Y.shape[1])), 2
     coefficients, _ = bucket_statistics.solve(t.sums, t.p, t.degree, t.Y.shape[1], given.alpha)

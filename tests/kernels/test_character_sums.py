@@ -41,7 +41,7 @@ def by_definition(bits: np.ndarray, values: np.ndarray, size: int) -> np.ndarray
 
 @pytest.mark.parametrize(("n", "size", "m", "limbs"), SHAPES)
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_sums_are_those_of_the_definition(n, size, m, limbs, n_threads):
+def test_sums_match_the_definition(n, size, m, limbs, n_threads):
     rng = np.random.default_rng([n, size, m])
     bits = rng.random((m, n)) < rng.random(n)  # some cells hold many rows, some none
     values = rng.integers(-(2**32), 2**32, (limbs, m)) >> rng.integers(0, 34, (limbs, 1))

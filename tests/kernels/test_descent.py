@@ -77,7 +77,7 @@ def test_instruction_sets_give_the_same_bits(layout):
 
 @pytest.mark.usefixtures("backend")
 @grid(layout=["dense", "uint16"], fit_intercept=[True, False])
-def test_an_epoch_is_that_of_plain_torch(layout, fit_intercept):
+def test_an_epoch_matches_plain_torch(layout, fit_intercept):
     rng = np.random.default_rng(7)
     m, t = 333, 41
     values, units, everything, y, order = sample(rng, m, t, 11, layout)

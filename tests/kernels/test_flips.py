@@ -59,7 +59,7 @@ def test_differences_and_squares_have_the_bits_of_the_reference(m, n, s, density
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_differences_are_those_of_values(sparse):
+def test_differences_match_values(sparse):
     rng = np.random.default_rng(41)
     m, n, s = 13, 70, 29
     W, u, b = network(rng, s, n, 0.3)

@@ -47,7 +47,7 @@ def test_places_have_the_bits_of_the_reference(table, n_threads):
 
 
 @grid(family=FAMILIES)
-def test_places_are_those_of_a_loop_in_python(family):
+def test_places_match_a_loop_in_python(family):
     rng = np.random.default_rng(3)
     p, n_tables = 3, 4
     q = p if family == "grid" else 7
@@ -101,7 +101,7 @@ def test_integers_and_what_is_far_or_not_a_number(grid, signs):
 
 
 @pytest.mark.parametrize(("m", "n"), [(0, 3), (1, 1), (7, 5), (8, 2), (21, 4), (5, 0)])
-def test_keys_of_rows_are_those_of_python(m, n):
+def test_keys_of_rows_match_python(m, n):
     rows = np.random.default_rng(m).normal(size=(m, n))
     rows.flags.writeable = False
     expected = []

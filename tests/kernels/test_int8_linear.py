@@ -171,7 +171,7 @@ def test_what_is_not_finite_shows_in_every_output_of_its_row(strange, place, m):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # torch calls its quantised tensors deprecated
 @pytest.mark.parametrize(("t", "n"), [(37, 211), (5, 64), (130, 67), (257, 530)])
-def test_the_outputs_of_a_row_are_those_of_torch(t, n):
+def test_the_outputs_of_a_row_match_torch(t, n):
     """For 1 to 70 inputs: rows read side by side, rows packed, and rows of units alone or packed."""
     torch = pytest.importorskip("torch")
     if "fbgemm" not in torch.backends.quantized.supported_engines:

@@ -43,7 +43,7 @@ def all_subsets(n: int, degree: int, smallest: int) -> list[tuple[int, ...]]:
     ("n", "m", "degree"),
     [(5, 1001, 1), (70, 129, 2), (7, 37, 3), (9, 131, 4), (103, 46, 2), (6, 35, 6), (1, 5, 2), (3, 1, 2), (2, 3, 3)],
 )
-def test_every_score_is_that_of_its_definition(n, m, degree):
+def test_every_score_matches_its_definition(n, m, degree):
     X, q = signs(m, n, seed=n), np.random.default_rng(m).integers(-11, 12, m).astype(np.int8)
     smallest = 2 if degree > 2 else 1  # pairs as columns have no monomial of size 1
     due = {subset: score(X, q, subset) for subset in all_subsets(n, degree, smallest)}

@@ -53,7 +53,7 @@ def test_sparse_values_have_the_bits_of_the_reference(m, n, s, density, dtype, n
 
 @properties
 @given(**sizes)
-def test_active_units_are_those_of_the_reference(m, n, s, density, dtype, n_threads, seed):
+def test_active_units_match_the_reference(m, n, s, density, dtype, n_threads, seed):
     rng = np.random.default_rng(seed)
     (W, _, b), X = network(rng, s, n, density), rows(rng, m, n, dtype)
     tolerance = rng.choice([0.0, 3.0], size=s)
@@ -63,7 +63,7 @@ def test_active_units_are_those_of_the_reference(m, n, s, density, dtype, n_thre
 
 
 @grid(sparse=[False, True], dtype=[np.float64, np.float32, np.int8])
-def test_values_are_those_of_the_formula(sparse, dtype):
+def test_values_match_the_formula(sparse, dtype):
     rng = np.random.default_rng(29)
     (W, u, b), X = network(rng, 37, 21, 0.3), rows(rng, 143, 21, dtype)
     expected = np.maximum(X @ W.toarray().T - b, 0) @ u

@@ -30,7 +30,7 @@ sizes = {
 
 
 class Block(NamedTuple):
-    """Weights (s, n) of both layers, activations H (m, s) of which some are 0 or -0, inputs X (m, n), biases."""
+    """Weights (s, n) of both layers, activations H (m, s), some of them 0 or -0, inputs X (m, n), biases."""
 
     kind: str
     W: np.ndarray

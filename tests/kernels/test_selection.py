@@ -50,7 +50,7 @@ def expected_places(values: np.ndarray, k: int, absolute: bool) -> np.ndarray:
 
 @properties
 @given(**sizes)
-def test_places_are_those_of_a_stable_sort(m, t, share, kind, dtype, absolute, n_threads, seed):
+def test_places_match_a_stable_sort(m, t, share, kind, dtype, absolute, n_threads, seed):
     values, k = table(kind, m, t, dtype, seed), 1 + int(share * (t - 1))
     before = values.copy()
     places = kernels.top_k(values, k, absolute=absolute, n_threads=n_threads)
@@ -61,7 +61,7 @@ def test_places_are_those_of_a_stable_sort(m, t, share, kind, dtype, absolute, n
 
 @properties
 @given(**sizes)
-def test_masked_values_are_those_chosen(m, t, share, kind, dtype, absolute, n_threads, seed):
+def test_masked_values_are_the_chosen_ones(m, t, share, kind, dtype, absolute, n_threads, seed):
     values, k = table(kind, m, t, dtype, seed), 1 + int(share * (t - 1))
     places = expected_places(values, k, absolute)
     expected = np.zeros_like(values)
@@ -73,7 +73,7 @@ def test_masked_values_are_those_chosen(m, t, share, kind, dtype, absolute, n_th
 
 @properties
 @given(**{**sizes, "kind": st.sampled_from(["normal", "ties", "relu", "sorted", "hidden"])}, targets=st.integers(0, 3))
-def test_dots_are_those_of_the_masked_values(m, t, share, kind, dtype, absolute, n_threads, seed, targets):
+def test_dots_match_the_masked_values(m, t, share, kind, dtype, absolute, n_threads, seed, targets):
     values, k = table(kind, m, t, dtype, seed), 1 + int(share * (t - 1))
     A = np.random.default_rng(seed + 1).normal(size=(targets, t)).astype(dtype)
     dots = kernels.top_k_dot(values, A, k, absolute=absolute, n_threads=n_threads)

@@ -48,7 +48,7 @@ def test_subsets_are_all_small_ones_in_numeric_order(n, size):
         (300, 1),
     ],
 )
-def test_differences_of_a_full_family_by_rank_are_those_by_search(n, degree):
+def test_differences_of_a_full_family_by_rank_match_a_search(n, degree):
     masks, size = subset_masks(n, degree), min(2 * degree, n)
     unique, position = kernels.symmetric_differences(masks)
     np.testing.assert_array_equal(kernels.subsets_in_order(n, size), unique)

@@ -52,7 +52,7 @@ def by_sequence(moe, x, real):
 
 
 @pytest.mark.parametrize("name", GATES)
-def test_balance_within_sequences_is_that_of_deepseek(name):
+def test_balance_within_sequences_matches_deepseek(name):
     moe, x, real = gate(name, sequence_balance=0.5), inputs(3, 5) + 0.5, torch.ones(3, 5, dtype=torch.bool)
     if name == "sigmoid":
         moe.routing.bias.copy_(torch.tensor([0.5, 0.0, -0.5, 0.25]))  # which decides the choice, and not f

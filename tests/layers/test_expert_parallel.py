@@ -181,7 +181,7 @@ def test_biases_follow_the_load_of_all_processes(two):
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_gradients_of_memories_are_those_of_one_process(two, name):
+def test_gradients_of_memories_match_one_process(two, name):
     """Texts are one and two; the first is also padding alone."""
     for sparse in (True, False):
         for masked in (False, True):

@@ -16,7 +16,7 @@ from sparsact.layers import routing_losses
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_a_recomputed_layer_chooses_the_same_experts(ties):
-    """With jitter, and with a gate whose logits are all equal; experts that a run reads are those with a gradient."""
+    """With jitter, and with a gate whose logits are all equal; a run reads exactly the experts that have a gradient."""
     gradients = []
     for recomputed in (False, True):
         moe, x = layer(capacity_factor=None, n_active=1, jitter=0.9), inputs(9).requires_grad_()

@@ -34,7 +34,7 @@ def by_loop(moe, x):
 
 @pytest.mark.parametrize("few_rows", [1, gated_experts.FEW_ROWS])  # with more than one row an expert, and with few
 @pytest.mark.parametrize("m", [1, 3, 41])
-def test_gradients_are_those_of_a_loop_whether_or_not_all_experts_have_tokens(m, few_rows, monkeypatch):
+def test_gradients_match_a_loop_whether_or_not_all_experts_have_tokens(m, few_rows, monkeypatch):
     monkeypatch.setattr(gated_experts, "FEW_ROWS", few_rows)
     moe, x = made(), torch.randn(m, d, generator=seeded(2), dtype=torch.float64).requires_grad_()
     assert (moe.route(x).counts == 0).any() == (m < 4)
@@ -56,7 +56,7 @@ def test_gradients_have_the_order_of_their_weights_in_memory(dtype):
         assert weight.grad.untyped_storage().nbytes() == weight.nbytes
 
 
-def test_a_gradient_alone_is_that_of_all():
+def test_a_gradient_alone_matches_the_gradient_among_all():
     """Whichever of the tokens, the gate and the matrices of the experts are trained."""
     moe, x = made(), torch.randn(11, d, generator=seeded(2), dtype=torch.float64).requires_grad_()
     of = [x, *moe.parameters()]

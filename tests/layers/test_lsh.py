@@ -72,7 +72,7 @@ def test_a_bucket_that_nothing_has_trained_answers_zero(degree):
 
 @pytest.mark.parametrize("degree", [0, 1])
 def test_training_finds_the_least_squares_solution(degree):
-    """Of one table: the means of its buckets, or the lines through them."""
+    """For one table that is the means of its buckets, or the lines through them."""
     x = inputs(400, dtype=torch.float64)
     y = torch.sin(2 * x[:, :o]) + x[:, 1:]
     table = layer(HyperplaneLSH(2, random_state=3), degree, filled=False, dtype=torch.float64)

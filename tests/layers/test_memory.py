@@ -34,7 +34,7 @@ def test_an_output_is_the_gated_sum_of_its_rows():
 
 
 def test_equal_n_grams_and_no_others_share_all_slots():
-    """Of 8 bigrams and 4 tables of about 10**6 slots, two others share a slot with probability below 1e-4."""
+    """With 8 bigrams and 4 tables of about 10**6 slots, two others share a slot with probability below 1e-4."""
     layer, ids = hashing(4_000_000, n_hashes=2, gate=False), torch.tensor([3, 1, 4, 1, 5, 3, 1, 4, 2])
     slots = layer.route(ids).indices
     before = [tuple(ids[max(0, i - 2) : i + 1].tolist()) for i in range(9)]
@@ -158,7 +158,7 @@ def test_heads_share_the_table():
     torch.testing.assert_close(y, selection.dense().reshape(4, 2, 25).sum(1) @ layer.values)
 
 
-def test_gradients_of_queries_and_keys_are_those_of_the_sum_over_all_units():
+def test_gradients_of_queries_and_keys_match_the_sum_over_all_units():
     layer, x = products().double(), states(4).double().requires_grad_()
     selection = layer.route(x)
     first, second = selection.logits.detach().unbind(2)

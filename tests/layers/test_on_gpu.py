@@ -179,7 +179,7 @@ def gradients(layer, x, others, dtype=torch.float32):
 
 @needs_cuda
 @pytest.mark.parametrize("name", LAYERS)
-def test_outputs_and_gradients_are_those_of_the_cpu(name):
+def test_outputs_and_gradients_match_the_cpu(name):
     layer, x, _, others = made(name)
     layer.eval()  # no noise of Gumbel's
     expected = gradients(deepcopy(layer), x, others)

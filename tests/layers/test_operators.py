@@ -80,7 +80,7 @@ def test_values(name, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", OPERATORS[:3])
-def test_products_of_torch_are_those_of_the_kernels(name, dtype, monkeypatch):
+def test_products_of_torch_match_the_kernels(name, dtype, monkeypatch):
     """The road of other devices, taken on this one, in blocks of two inputs."""
     operator, operands = calls(dtype)[name]
     expected = operator(*operands)
@@ -152,7 +152,7 @@ def test_values_on_a_cuda_device(name, dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_products_of_segments_in_one_call(monkeypatch, dtype):
-    """As on an accelerator: where this build of torch multiplies segments on the CPU too, the path is tried here."""
+    """The path of an accelerator, tried here if this build of torch multiplies segments on the CPU too."""
     if not segments._grouped_mm_is_right(torch.device("cpu"), dtype):
         pytest.skip("this build of torch has no grouped product on the CPU")
     x, weight, y = (numbers(*shape, dtype=dtype) for shape in ((96, 16), (3, 16, 24), (96, 24)))

@@ -48,7 +48,7 @@ def test_the_balancing_loss_and_its_gradient_are_those_of_the_formula(masked):
 
 
 class Twice(nn.Module):
-    """Two layers, the first of which may be computed again in the backward pass."""
+    """Two layers; the first may be computed again in the backward pass."""
 
     def __init__(self, recompute, **options):
         super().__init__()
@@ -61,7 +61,7 @@ class Twice(nn.Module):
 
 
 def trained(recompute, parts=1, **options):
-    """Gradients, loads and counts of one step in so many parts."""
+    """Gradients, loads and counts of one step in ``parts`` parts."""
     model, x = Twice(recompute, capacity_factor=None, **options), inputs(24)
     total, statistics = 0.0, []
     for part in x.chunk(parts):

@@ -195,7 +195,7 @@ def test_flops_by_hand():
     assert flops.total == flops.active + flops.routing
 
 
-def test_dense_flops_are_those_that_torch_counts():
+def test_dense_flops_match_the_count_of_torch():
     units = layer("gate", method="dense")
     with FlopCounterMode(display=False) as counter:
         units(inputs(6))

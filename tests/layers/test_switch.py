@@ -48,7 +48,7 @@ def gradients(value, moe, x):
 
 
 @grid(router=list(ROUTERS), bias=[True, False], dtype=DTYPES)
-def test_values_and_gradients_are_those_of_all_experts_and_a_mask(router, bias, dtype):
+def test_values_and_gradients_match_all_experts_and_a_mask(router, bias, dtype):
     moe, x = layer(router, bias=bias, dtype=torch.float64).to(dtype), inputs(13, dtype=dtype).requires_grad_()
     found, expected = moe(x), all_experts(moe, x)
     assert found.dtype == dtype

@@ -17,7 +17,7 @@ def seeded(seed):
 
 
 def test_training_beats_a_dense_layer_of_as_many_active_units():
-    """24 units of which 5 are on fit a curved target better than 5 that always are; both fit better than the mean."""
+    """24 units with 5 on fit a curved target better than 5 that are always on; both fit better than the mean."""
     x = torch.randn(512, n, generator=seeded(11))
     y = torch.sin(3 * x[:, :1]) + x[:, 1:2] * x[:, 2:3]
     first, sparse = trained(SparselyActivatedLayer(n, t, 1, router=TopK(5), generator=seeded(5)), x, y)

@@ -48,7 +48,7 @@ def test_transforms_of_torch_func_are_derivatives(name):
     value, along = jvp(moe, (x,), (direction,))
     torch.testing.assert_close(value, moe(x))
     torch.testing.assert_close(along, torch.einsum("mojd,jd->mo", wanted, direction))
-    for trained in (True, False):  # without torch.func, where nothing asks for gradients too
+    for trained in (True, False):  # without torch.func; also where nothing needs gradients
         with forward_ad.dual_level():
             tangent = forward_ad.unpack_dual(moe.requires_grad_(trained)(forward_ad.make_dual(x, direction))).tangent
             torch.testing.assert_close(tangent, along)
@@ -173,8 +173,8 @@ def own_operators(program):
 @pytest.mark.grid
 @pytest.mark.filterwarnings("ignore:`isinstance.treespec, LeafSpec.` is deprecated:FutureWarning")  # of torch.export
 @pytest.mark.parametrize("name", few_of([*EXPORTED, *MEMORIES], {"top_k"}))
-def test_operators_decompose_into_those_of_torch(name):
-    """As exporters ask for whose format has no operators of ours."""
+def test_operators_decompose_into_torch_operators(name):
+    """Some exporters need that: their format has no operators of ours."""
     moe, x, shapes = exportable(name), inputs(5), ({0: torch.export.Dim("m", min=2)},)
     table = {key: value for key, value in torch._decomp.decomposition_table.items() if key.namespace == "sparsact"}
     program = torch.export.export(moe, (x,), dynamic_shapes=shapes)
@@ -233,7 +233,7 @@ PADDED |= {"never 0": {"activation": lambda z: torch.cos(z), "n_shared": 1}, "ji
 @pytest.mark.grid
 @grid(name=[*NAMES, "one", "one in groups"], kind=list(PADDED), padding=[torch.nan, 1e300])
 def test_padding_may_hold_anything(name, kind, padding):
-    """Outputs and gradients equal those in a batch of the tokens alone, without padding."""
+    """Outputs and gradients are the same as for the tokens alone, without padding."""
     options = dict(PADDED[kind])
     if name.startswith("one"):
         options |= {"n_active": 1, "capacity_factor": 0.9} | ({"group_size": 4} if name == "one in groups" else {})
@@ -297,6 +297,6 @@ def test_rooms_are_not_rounded_past_a_whole_number():
     assert routing.SoftmaxTopK(8, 2, capacity_factor=1.1).capacity(401, training=True) == 111
 
 
-def test_operations_of_experts_that_choose_are_those_of_their_mean_number():
+def test_operations_of_experts_that_choose_count_their_mean_number():
     moe = MixtureOfExperts(n, hidden, n_experts=4, n_active=2, router="expert_choice")
     assert 2 * moe.flops(10).active == moe.flops(10).dense

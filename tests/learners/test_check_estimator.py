@@ -29,7 +29,7 @@ def checked(estimators):
 
 
 def find_nothing(checks):
-    """Run all checks; an ExceptionGroup names those that fail."""
+    """Run all checks; an ExceptionGroup names the ones that fail."""
     errors = []
     for estimator, check in checks:
         try:

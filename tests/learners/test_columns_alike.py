@@ -108,7 +108,7 @@ def first_by_definition(X):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("solver", ["cells", "rows", "moments", "kernel"])
 def test_every_statistic_knows_the_first_of_equal_columns(tmp_path, monkeypatch, kind, solver):
-    """Of rows of positive weight, in pieces, after other rows were taken away again; and so does a file."""
+    """Rows of positive weight count, in pieces, after other rows were taken away again; a file knows it too."""
     if solver == "moments":
         monkeypatch.setitem(solvers(), "moments", MomentSolver(min_rows=0, rows_a_monomial=0))
     rng = np.random.default_rng([5, len(kind)])

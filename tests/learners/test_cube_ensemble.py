@@ -40,7 +40,7 @@ def test_intervals_of_coefficients_are_normal(ensemble):
 
 
 def test_prediction_intervals_hold_their_share_of_new_rows():
-    """Of 2,000 draws of 19 residuals and a new one, 90 % inside: a binomial share within five deviations."""
+    """In 2,000 draws of 19 residuals and a new one, 90 % are inside: a binomial share within five deviations."""
     rng = np.random.default_rng(1)
     inside = 0
     for _ in range(2_000):

@@ -51,7 +51,7 @@ def test_a_teacher_that_memorises_labels_none_of_its_rows():
     np.testing.assert_allclose(result.model.coef_, alone.coef_, rtol=1e-9)
 
 
-def test_labels_are_those_of_fits_without_the_row():
+def test_labels_match_fits_without_the_row():
     """A neighbour of each row, found by hand: never the row itself, for it is the nearest to itself."""
     own = KNeighborsRegressor(1)
     result = distilled(own)
@@ -66,7 +66,7 @@ def test_labels_are_those_of_fits_without_the_row():
     assert not np.isin(result.labels, Y[result.held_out]).any()
 
 
-def test_errors_and_intervals_are_those_of_a_bootstrap():
+def test_errors_and_intervals_match_a_bootstrap():
     result = distilled(KNeighborsRegressor(4), TABLES)
     rows = result.held_out
     ours, theirs = result.predictor()(X[rows]) - Y[rows], result.labels[rows] - Y[rows]
@@ -263,7 +263,7 @@ def test_a_network_is_the_same_in_all_units_and_keeps_its_limits():
 
 @pytest.mark.parametrize("level", [0.1, -1e60, 1e300])
 def test_a_network_of_a_constant_is_the_constant(level):
-    """Of any size: what rounding leaves of it beside its mean is none of float32's business."""
+    """A constant of any size: float32 must not fit the rounding errors about its mean."""
     assert (SmallNetworkRegressor((3,), random_state=0).fit(X, np.full(300, level)).predict(X) == level).all()
 
 

@@ -198,7 +198,7 @@ def test_many_more_rows_than_a_limb_can_count():
 
 @grid(spare=[0, 1, 2**33, 2**34 - 1, 2**34], large=[1e30, 1e-30, -1e300, 5e-324])
 def test_room_is_made_before_limbs(spare, large):
-    """As after 2**29 rows: the bound is nearly used up when a batch of another magnitude arrives."""
+    """The state after 2**29 rows: the bound is nearly used up when a batch of another magnitude arrives."""
     values = np.array([1.5, -(2.0**31)])
     for join in ("add", "merge"):
         sums = ExactSum.of(values)

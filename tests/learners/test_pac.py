@@ -87,7 +87,7 @@ class TestLemma7:
         assert low_degree_samples_explicit(10, 0, 1.0, 0.05, 0.05) - held_out < 200
         assert rows > 56 * log(56) + held_out
 
-    def test_a_gram_matrix_of_so_many_rows_is_far_from_singular(self):
+    def test_with_enough_rows_a_gram_matrix_is_far_from_singular(self):
         """Matrix Chernoff: of 60 draws with delta = .1 at most 8 fail (a chance below 1e-3 at rate delta/3)."""
         n, delta, failed = 5, 0.1, 0
         D = 1 + 5 + 10

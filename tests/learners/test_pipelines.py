@@ -1,4 +1,4 @@
-"""Estimators among those of scikit-learn: sparse matrices, monomials in a pipeline, tables of Arrow, routed weights."""
+"""Estimators within scikit-learn: sparse matrices, monomials in a pipeline, tables of Arrow, routed weights."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_streams_and_choices_of_sparse_rows():
             assert_array_equal(dense, sparse)
 
 
-WIDE = 30_000  # columns, of which 128 rows are a block
+WIDE = 30_000  # columns; a block then has 128 rows
 
 
 @pytest.mark.parametrize("X", [BITS, REAL], ids=["bits", "numbers"])
@@ -78,7 +78,7 @@ def test_errors_name_the_place_in_a_sparse_matrix():
 
 @pytest.mark.grid
 def test_a_large_sparse_table_never_becomes_dense():
-    """Of 800 MB as float64: what is allocated at the peak stays below a tenth of that."""
+    """As float64 it would take 800 MB: the peak of allocated memory stays below a tenth of that."""
     import tracemalloc
 
     X = sp.random_array((100_000, 1000), density=0.002, format="csr", rng=np.random.default_rng(0))

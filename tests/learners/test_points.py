@@ -81,7 +81,7 @@ def test_errors_say_what_to_do(rows, encoding, remedy):
         pack(np.array(rows), encoding)
 
 
-def test_weighted_cuts_are_those_of_repeated_rows():
+def test_weighted_cuts_match_repeated_rows():
     rng = np.random.default_rng(19)
     rows = np.column_stack([rng.normal(size=31), rng.integers(0, 3, 31), np.ones(31)])
     weights = rng.integers(1, 5, 31)

@@ -69,7 +69,7 @@ class TestSparseOnAllOfSpace:
     @pytest.mark.parametrize(("n", "s"), [(1, 3), (2, 5), (3, 4), (7, 12)])
     @pytest.mark.parametrize("bias", [0.0, 10.0, 1e6])
     def test_one_end_of_a_line_has_half_of_the_units(self, n, s, bias):
-        """However large the biases; of the units without weights those that are on are on at both ends."""
+        """However large the biases. A unit without weights that is on counts at both ends."""
         rng = np.random.default_rng([n, s])
         for n_constant in (0, 1, 2):
             W, b = rng.normal(size=(s, n)), rng.uniform(0, 1, s) * bias

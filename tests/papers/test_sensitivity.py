@@ -163,7 +163,7 @@ def test_lemma_9_as_printed_fails_on_one_unit_of_one_input():
 
 @pytest.mark.parametrize("n", [1, 4, 9, 12])
 def test_lemma_6_on_halfspaces(n):
-    """Of values 0 and 1, over thresholds of random and of equal weights: at most (p / sqrt 2) sqrt(n ln(1/p))."""
+    """With values 0 and 1, over thresholds of random and of equal weights: at most (p / sqrt 2) sqrt(n ln(1/p))."""
     rng = np.random.default_rng(n)
     X = points(n)
     for weights in (np.ones(n), rng.normal(size=n), rng.integers(1, 9, n), np.eye(n)[0]):

@@ -55,7 +55,7 @@ def test_bounds_hold_at_all_points(kind, sizes):
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_bounds_of_gated_stacks_hold_and_gain_with_depth(k, depth):
-    """Of ten stacks the bound on AS is in the median at most 20 k for one layer, and 40 k times that for each more."""
+    """Over ten stacks the median bound on AS is at most 20 k for one layer, and 40 k times that for each more."""
     loose = []
     for seed in range(10):
         stack = gated_stack(9, depth, k, 2, np.random.default_rng(seed))
@@ -86,7 +86,7 @@ def test_one_layer_has_no_more_than_the_bound_of_networks():
 
 @pytest.mark.parametrize("copies", [1, 3])
 def test_the_bound_of_one_layer_is_attained(copies):
-    """2 k x_1 by k pairs of units, of which one is on: AS is 4 k**2."""
+    """2 k x_1 by k pairs of units, one of each pair on: AS is 4 k**2."""
     stack = Stack([1, -1] * copies, [([[1], [-1]] * copies, [-1, -1] * copies)])
     assert stack_sensitivity(stack, stack.certify().upper).average == pytest.approx(4 * copies**2)
     assert Spectrum.of(stack).total_influence() == 4 * copies**2

@@ -112,7 +112,7 @@ def level_weights(values):
     return np.array(weights)
 
 
-def test_level_weights_are_those_of_the_spectrum():
+def test_level_weights_match_the_spectrum():
     values = np.random.default_rng(2).normal(size=8)
     squares = walsh_hadamard(values[np.bitwise_count(np.arange(2**7))]) ** 2
     assert level_weights(values) == pytest.approx(np.bincount(np.bitwise_count(np.arange(2**7)), squares))

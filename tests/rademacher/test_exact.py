@@ -31,7 +31,7 @@ def test_dichotomies_do_not_depend_on_place_and_size():
     assert len(dichotomies(PLANE * 1e-12)) == len(dichotomies(PLANE * 1e9 + 1e10)) == 44
 
 
-def test_dichotomies_are_those_of_random_halfspaces():
+def test_dichotomies_match_random_halfspaces():
     rng = np.random.default_rng(1)
     cut = rng.normal(size=(20_000, 2)) @ PLANE.T > rng.normal(size=(20_000, 1))
     found = {tuple(row) for row in dichotomies(PLANE)}

@@ -116,7 +116,7 @@ def test_every_figure_and_its_numbers_are_on_the_page_once(html):
     assert len(NUMBERS.sub("", DRAWING.sub("", html))) < 30_000  # the frame of the page, which holds no second copy
 
 
-def test_numbers_are_those_of_the_frame_to_eight_digits():
+def test_numbers_match_the_frame_to_eight_digits():
     frame = {"name": ["a", "<b>"], "value": [1 / 3, np.float64(-2e-9)], "n": [np.int64(3), None]}
     assert Display("x", "", "", frame, lambda frame: None).numbers == [
         ["name", "value", "n"],

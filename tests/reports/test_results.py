@@ -40,7 +40,7 @@ def test_a_table_is_the_same_as_text_as_html_and_as_a_frame(name):
                 assert float(text.replace("−", "-")) == pytest.approx(number, rel=1e-3)
 
 
-def test_scores_are_those_of_the_targets():
+def test_scores_match_the_targets():
     frame = TABLES["scores of two targets"].to_frame()
     assert list(frame["target"]) == ["brightness", "size"]
     np.testing.assert_allclose(frame["r2"], [np.mean([0.81, 0.84, 0.8, 0.83, 0.85]), 0.5])
@@ -62,7 +62,7 @@ def drawing(html):
 
 
 @pytest.mark.grid
-def test_figures_are_those_of_the_page():
+def test_figures_match_the_page():
     result = summary(TWO)
     page = drawing(fit_page(result, None))
     for name, of_target in ((None, None), ("interactions", "size"), ("residuals", "size"), ("scores", None)):

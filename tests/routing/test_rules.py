@@ -152,7 +152,7 @@ def test_random_hash_chooses_every_set_alike():
     assert stats.chisquare(counts).statistic < stats.chi2.isf(1e-6, 9)
 
 
-def test_seeds_of_hashes_are_not_those_of_data():
+def test_seeds_of_hashes_differ_from_seeds_of_data():
     x = np.random.default_rng(0).standard_normal((2, D))
     state = routing.HyperplaneLSH(2).initial_state(D, rng=hash_generator(0))
     assert not np.isin(x, state["directions"]).any()

@@ -122,7 +122,7 @@ def test_a_mask_of_padding_in_the_state(router, tensors):
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_experts_choose_within_groups(masked):
-    """As if each group were a batch of its own, the last one shorter."""
+    """Experts choose as if each group were a batch of its own, the last one shorter."""
     rng = np.random.default_rng(7)
     x, gate = rng.normal(size=(23, 3)), {"gate": rng.normal(size=(4, 3))}
     mask = {"mask": rng.random(23) < 0.7} if masked else {}

@@ -43,7 +43,7 @@ def exact_average(S, X, y):
 
 @pytest.mark.parametrize("outlier", [1e200, -1e300, 1e16])
 @pytest.mark.parametrize("backend", ["native", "reference"])
-def test_averages_beside_an_outlier_are_those_of_rationals(outlier, backend):
+def test_averages_beside_an_outlier_match_rationals(outlier, backend):
     if backend == "native" and dispatch.native is None:
         pytest.skip("the native kernels are not built")
     y = Y.copy()
@@ -101,7 +101,7 @@ def test_outliers_among_the_columns_are_refused_or_borne():
 def test_a_constant_target(value, solver):
     X = COLUMNS if solver == "real" else SIGNS
     model = LowDegreeRegressor(2, solver="auto" if solver == "real" else solver).fit(X, np.full(m, value))
-    if solver == "correlation":  # averages of a constant are those of the characters
+    if solver == "correlation":  # averages of a constant are averages of the characters
         return
     np.testing.assert_allclose(model.predict(X), value, rtol=1e-12)
     np.testing.assert_allclose(model.coefficients_, 0.0, atol=1e-14 * abs(value))

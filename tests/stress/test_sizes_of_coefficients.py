@@ -54,7 +54,7 @@ def found(of):
 
 @pytest.mark.parametrize("form", FORMS)
 @given(exponents=st.lists(st.integers(-1070, 1015), min_size=6, max_size=6))
-def test_every_measure_is_that_of_exact_arithmetic(form, exponents):
+def test_every_measure_matches_exact_arithmetic(form, exponents):
     """Each coefficient of a size of its own."""
     coefficients = np.ldexp(PLAIN, exponents)
     of = form(spectrum(coefficients))
@@ -67,7 +67,7 @@ def test_every_measure_is_that_of_exact_arithmetic(form, exponents):
 
 
 @grid(form=FORMS, power=[-1000, -540, -401, 0, 399, 401, 540, 1000])
-def test_the_norm_is_that_of_the_function_in_another_unit(form, power):
+def test_the_norm_matches_the_function_in_another_unit(form, power):
     plain, scaled = form(spectrum(PLAIN)), form(spectrum(np.ldexp(PLAIN, power)))
     assert scaled.norm() == np.ldexp(plain.norm(), power)
 

@@ -96,14 +96,14 @@ def needed(rows: R, what: str, at_least: int = 1) -> R:
     rows : Rows or other sequence
     """
     if len(rows) < at_least:
-        raise MissingRowsError(f"{what} wants {at_least}, there are {len(rows)}")
+        raise MissingRowsError(f"{what} needs {at_least}, there are {len(rows)}")
     return rows
 
 
 def within(interval: Interval, *, least: float = float("-inf"), most: float = float("inf"), what: str = "") -> Verdict:
     """*Holds* if the whole interval lies within the limits, *does not hold* if all of it lies outside.
 
-    Of a claim about every repetition (an :attr:`~Interval.exact` interval) one value outside is enough.
+    For a claim about every repetition (an :attr:`~Interval.exact` interval) one value outside is enough.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def collect(
     Returns
     -------
     failures : list of Failure
-        Of tasks whose measurement raised an error or killed its process. All others have their row.
+        Tasks whose measurement raised an error or killed its process. All others have their row.
     """
     waiting = deque((experiment, task) for experiment, task in work if task not in store)
     suspects: deque[tuple[Experiment, Task]] = deque()
@@ -125,7 +125,7 @@ def _wait_for_the_parent() -> None:
 def _fill(
     pool: ProcessPoolExecutor, jobs: int, waiting: deque[tuple[Experiment, Task]], running: dict[Future[Row], Any]
 ) -> None:
-    """Hand out tasks, one a process; none if a worker has died meanwhile, which those that are running will tell."""
+    """Hand out tasks, one per process; none if a worker has died meanwhile: the running tasks then raise the error."""
     with suppress(BrokenProcessPool), _no_interrupt():
         while waiting and len(running) < jobs:
             experiment, task = waiting[0]
@@ -195,7 +195,7 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-GUESS: Final = 1.0  # seconds of a task of which nothing is known yet
+GUESS: Final = 1.0  # seconds of a task that was never measured
 
 
 @contextmanager

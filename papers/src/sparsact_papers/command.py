@@ -74,7 +74,7 @@ def reproduce(
 
 
 def _work(experiments: list[Experiment], rows: Store, scale: Scale | None) -> tuple[Work, dict[str, str]]:
-    """Tasks without a row, and experiments that cannot be measured here with what they lack."""
+    """Tasks without a row, and experiments that cannot be measured here, with what is missing."""
     from sparsact_papers.experiment import Findings
     from sparsact_papers.results import Scale as Scales
 
@@ -82,7 +82,7 @@ def _work(experiments: list[Experiment], rows: Store, scale: Scale | None) -> tu
     unmet: dict[str, str] = {}
     for experiment in experiments:
         if scale is None and Findings.of(experiment, rows).scale is Scales.FULL:
-            continue  # what is left of a full run may take hours: it wants --full
+            continue  # the rest of a full run may take hours: it needs --full
         tasks = [task for task in experiment.tasks(scale or Scales.QUICK) if task not in rows]
         lacking = experiment.unmet() if tasks else None
         if lacking:

@@ -1,7 +1,7 @@
 """Many claims judged at once: how many verdicts chance may have decided, and which of them survive a correction.
 
-Holm's method over all claims that rest on estimates (of those, too, that are undecided). Claims about every repetition,
-and those that a theorem implies, have no part in it: no interval decides them.
+Holm's method over all claims that rest on estimates, undecided claims included. Claims about every repetition, and
+claims that a theorem implies, are left out: no interval decides them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Tested:
 
     @property
     def n_chances(self) -> int:
-        """Number of intervals, any one of which would be enough to give this verdict wrongly."""
+        """Number of intervals that could each give this verdict wrongly."""
         return self.n_estimates if self.outcome in BY_ANY else 1
 
     def withstands(self, error: float) -> bool:
@@ -99,7 +99,7 @@ class Correction:
 
 
 def _holm(decided: Sequence[_Tested], n_tested: int) -> list[_Tested]:
-    """Those that survive: the fewer are left, the larger the error that each of the rest may have."""
+    """Verdicts that survive: the fewer are left, the larger the error that each of the rest may have."""
     surviving: list[_Tested] = []
     left = list(decided)
     while left:

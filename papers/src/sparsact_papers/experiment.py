@@ -26,9 +26,9 @@ class Experiment:
 
     ``name`` is in lower case with hyphens, as ``--only`` takes it; ``place`` is the section, figure, table or theorem.
     ``title`` says in a line what is measured; ``summary`` what is done, and how it was chosen where the paper is
-    silent. ``parameters`` gives, for a scale, those of every task. ``measure`` takes them as keywords and returns plain
-    numbers, texts, or lists of these; it is a function of a module, since it runs in a process of its own, with one
-    thread. ``order`` is the place on the page, within the paper. The version is raised whenever the same parameters
+    silent. ``parameters`` yields the parameters of each task at a scale. ``measure`` takes them as keywords and returns
+    plain numbers, texts, or lists of these; it is a function of a module, since it runs in a process of its own, with
+    one thread. ``order`` is the place on the page, within the paper. The version is raised whenever the same parameters
     would give another result. ``unmet`` says what is missing here to measure it, with the remedy, or is None.
     """
 

@@ -1,6 +1,6 @@
 """The experiments of both papers, and of models in practice, as data: tasks, rows, claims.
 
-An :class:`Experiment` lists :class:`Task` objects for a :class:`Scale`; :func:`collect` measures those that a
+An :class:`Experiment` lists :class:`Task` objects for a :class:`Scale`; :func:`collect` measures the tasks that a
 :class:`Store` does not hold yet; a :class:`Claim` turns the rows into a :class:`Verdict`. ``sparsact reproduce`` does
 all of this and writes the page. Each module of ``paper_a``, ``paper_b`` and ``practice`` holds one experiment.
 """
@@ -27,7 +27,7 @@ __all__ = [
 
 @cache
 def experiments() -> dict[str, Experiment]:
-    """All experiments, paper A's first and those of practice last, in the order of the page."""
+    """All experiments in the order of the page: paper A, paper B, practice."""
     found: list[Experiment] = []
     for folder in ("paper_a", "paper_b", "practice"):
         package = import_module(f"sparsact_papers.{folder}")

@@ -32,7 +32,7 @@ class PagePart:
 
     @cached_property
     def figures(self) -> list[Display]:
-        """Its figures, those that the rows suffice for."""
+        """Its figures, as far as the rows suffice."""
         name, found = self.findings.experiment.name, []
         for chart in self.findings.experiment.charts:
             try:

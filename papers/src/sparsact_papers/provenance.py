@@ -31,7 +31,7 @@ def machine() -> dict[str, Any]:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of Python, of this library and of those that it computes with."""
+    """Versions of Python, of this library and of the libraries that it computes with."""
     found = {"python": platform.python_version(), "sparsact": __version__}
     for name in LIBRARIES:
         try:

@@ -67,8 +67,8 @@ class Row:
     """What one task gave, and where.
 
     ``task`` is the hash of its definition (experiment, version, parameters). The values are numbers, texts or lists of
-    these; the seconds those of the measurement, in its own process; ``finished`` is the date and time, UTC. ``commit``
-    is that of the source, with + where it was changed since, and empty where there is no repository.
+    these; the seconds measure the task in its own process; ``finished`` is the date and time, UTC. ``commit`` is the
+    commit of the source, with + if it was changed since, and empty if there is no repository.
     """
 
     task: str
@@ -200,7 +200,7 @@ class Store:
         return task.name in self._rows
 
     def of(self, tasks: Iterable[Task]) -> list[Row]:
-        """Rows of those tasks that have one, in the order of the tasks."""
+        """Rows of the tasks that have one, in the order of the tasks."""
         return [self._rows[task.name] for task in tasks if task.name in self._rows]
 
     def seconds(self, experiment: str) -> list[float]:
@@ -235,7 +235,7 @@ class Store:
 
 
 def _is_whole(row: Row) -> bool:
-    """Whether every field is of its type: a line may come from anyone."""
+    """Whether every field has its type: a line may come from anyone."""
     mappings = (row.parameters, row.values, row.machine, row.versions)
     texts = (row.experiment, row.finished, row.commit)
     return (

@@ -24,7 +24,7 @@ def test_bucket_means_are_means(rows):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 4.0])
-def test_left_out_error_is_that_of_leaving_out(rows, alpha):
+def test_left_out_error_matches_leaving_out(rows, alpha):
     bucket, y = rows
     mean, expected = y.mean(), 0.0
     for i in range(N_ROWS):
@@ -49,7 +49,7 @@ def test_shrinkage_follows_the_noise():
     assert shrunken_means(bucket, noise, 201)[1] >= 16  # signal over noise is 0, so the best is infinite
 
 
-def test_training_is_that_of_torch(rows):
+def test_training_matches_torch(rows):
     torch = pytest.importorskip("torch")
     bucket, y = rows
     training = ScalarTraining(RMSProp(1e-2, 0.9, 1e-7), BATCH, EPOCHS)

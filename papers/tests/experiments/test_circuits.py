@@ -35,7 +35,7 @@ def row(function, degree, seed, mse, predicted, n_train=1600, n_coefficients=17,
 
 
 def whole(bits):
-    """Numbers of which the first column is the lowest bit."""
+    """Numbers whose lowest bit is in the first column."""
     return [sum(int(bit) << i for i, bit in enumerate(line)) for line in bits]
 
 
@@ -81,7 +81,7 @@ def test_estimated_weights_of_the_symmetric_function_meet_its_exact_spectrum():
 
 
 @needs_data
-def test_the_error_is_that_of_least_squares_on_the_characters_and_is_the_same_twice():
+def test_the_error_matches_least_squares_on_the_characters_and_is_the_same_twice():
     train, valid = iwls2020(20), iwls2020(20, "valid")
     chosen = np.random.default_rng([2, 1]).permutation(6400)[:700]
     subsets = subsets_of(subset_masks(16, 2))

@@ -61,7 +61,7 @@ def standings(*judges):
 @pytest.mark.parametrize(
     "p_values", [(0.011, 0.02, 0.04), (0.001, 0.024, 0.049), (0.001, 0.026, 0.049), (0.04,), (0.3, 0.001, 0.02, 0.0001)]
 )
-def test_the_survivors_are_those_of_holms_method(p_values):
+def test_the_survivors_match_holms_method(p_values):
     order = np.sort(p_values)
     thresholds = 0.05 / (len(order) - np.arange(len(order)))
     n = int(np.argmin(np.append(order <= thresholds, False)))  # the first that is not rejected

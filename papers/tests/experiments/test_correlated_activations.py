@@ -28,7 +28,7 @@ def test_twins_at_full_correlation() -> None:
     np.testing.assert_allclose(same(cube), 2 * (same.preactivations(cube)[:, ::2].clip(0) @ same.u[::2]))
 
 
-def test_correlation_is_that_of_the_normals() -> None:
+def test_correlation_matches_the_normals() -> None:
     W = np.asarray(experiment.planted(experiment.SAME, 0.9, 4000, 0).W)
     assert W[0] @ W[1] == pytest.approx(0.9, abs=0.02)
     np.testing.assert_array_equal(W[:2], -W[2:])

@@ -151,7 +151,7 @@ def test_a_worker_that_dies_while_rows_are_written_costs_its_own_task_only(tmp_p
     assert [row["number"] for row in of(store, wild)] == [1, 2]
 
 
-def test_names_of_tasks_are_those_of_the_rows_that_are_stored_already():
+def test_names_of_tasks_match_rows_that_are_stored_already():
     """A hash of compact JSON with sorted keys: older rows would be lost with any other."""
     definition = b'{"experiment":"one-dimension","parameters":{"n":8,"none":null,"share":0.5},"version":1}'
     named = blake2b(definition, digest_size=8).hexdigest()

@@ -1,7 +1,7 @@
 """No verdict is safe: for every claim some mutation of the kept rows turns its verdict.
 
 A mutation replaces a measured column, or all that the rule reads, by a constant or by a power law, or multiplies it by
-one of these: in all rows, or in those with one value of a parameter. A claim that was not refuted must be refuted by
+one of these: in all rows, or in the rows with one value of a parameter. A claim that was not refuted must be refuted by
 one of them, whatever slack its bound has; a claim that was refuted must be saved by one.
 """
 
@@ -19,7 +19,7 @@ from sparsact_papers.experiments import Claim, Findings, Outcome, Row, Rows, Sca
 from sparsact_papers.implied import IMPLIED
 
 KEPT = Path(__file__).parents[3] / "results" / "reproduction"
-SEEDS = 3  # the mutated rows are those of a few seeds
+SEEDS = 3  # only rows with the first seeds are mutated
 FACTORS = (1e6, 0.0, -1.0, 1.0, 0.1, 0.5, 0.9, 1.1, 2.0, 10.0, 1e20)
 SOME = (1e6, 0.0, 0.5, 2.0, 0.1, 10.0)
 SMALL = tuple(10.0**-i for i in range(1, 9))
@@ -69,7 +69,7 @@ def few(rows: Rows) -> Rows:
 
 
 def sampled(name: str, claim: Claim) -> Rows:
-    """Kept rows, or those of smoke size where too few are kept for the claim's rule."""
+    """Kept rows, or rows of smoke size where too few are kept for the claim's rule."""
     rows = kept(name)
     return rows if rows and outcome(claim, rows) is not None else smoke(name)
 

@@ -18,7 +18,7 @@ def test_a_decision_list_is_a_one_sparse_network_of_the_first_minus():
     np.testing.assert_array_equal(np.bincount(first + 1), [1, 32, 16, 8, 4, 2, 1])
 
 
-def test_the_error_on_lists_is_that_of_cells_without_a_row():
+def test_the_error_on_lists_counts_cells_without_a_row():
     """Mean of 256 lists: it has a standard deviation of about 0.06 of the expectation (failure below 1e-5)."""
     m, p = 300, 2.0 ** -np.arange(1, 25)
     found = [experiment.measure(family=experiment.LISTS, n=24, s=24, noise=0.0, m=m, seed=i) for i in range(8)]

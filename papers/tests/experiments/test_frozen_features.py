@@ -28,7 +28,7 @@ def layer(router, activation="identity") -> SparseLayer:
 
 @pytest.mark.parametrize("activation", ["identity", "relu"])
 @pytest.mark.parametrize("router", ROUTERS.values(), ids=ROUTERS)
-def test_features_are_those_of_the_layer_in_single_precision(router, activation):
+def test_features_match_the_layer_in_single_precision(router, activation):
     one = layer(router, activation)
     frozen = FrozenFeatures.of(one, X)
     np.testing.assert_array_equal(frozen.dense(slice(None)), one.features(X).astype(np.float32).astype(np.float64))

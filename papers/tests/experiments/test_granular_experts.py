@@ -64,7 +64,7 @@ def rows(slope, better):
 
 
 @pytest.mark.parametrize(("slope", "outcome"), [(-1.0, Outcome.HOLDS), (-0.5, Outcome.DOES_NOT_HOLD)])
-def test_the_rate_is_that_of_the_manifold(slope, outcome):
+def test_the_rate_matches_the_manifold(slope, outcome):
     assert CLAIMS["rate"].verdict(rows(slope, 1.0)).outcome is outcome
 
 

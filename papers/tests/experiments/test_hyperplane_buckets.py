@@ -31,7 +31,7 @@ def test_patterns_through_the_origin_belong_to_rays(points):
 
 
 @pytest.mark.parametrize(("m", "d"), [(1, 2), (3, 2), (5, 2), (4, 3)])
-def test_cells_are_those_that_random_points_find(m, d):
+def test_cells_match_random_points(m, d):
     rng = np.random.default_rng([m, d])
     normals, shifts = rng.normal(size=(m, d)), rng.normal(size=m)
     X = 1e3 * rng.standard_cauchy((200_000, d)) ** 3  # near and far

@@ -48,7 +48,7 @@ def test_the_weights_are_the_squared_averages_of_the_characters_by_the_table_its
 
 
 @needs_data
-def test_the_error_is_that_of_least_squares_on_the_characters():
+def test_the_error_matches_least_squares_on_the_characters():
     X, y = landscapes.complete_table("LLVM")
     chi = characters(bits_to_signs(X), subsets_of(subset_masks(10, 2)))
     order = np.random.default_rng([3, 1]).permutation(1024)

@@ -20,7 +20,7 @@ def made(values: dict[str, float], **other: object) -> Row:
     return Row("0", "low-degree-curves", 1, task(**other), values, 0.0, "", {}, {}, "")
 
 
-def test_the_error_is_that_of_plain_least_squares() -> None:
+def test_the_error_matches_plain_least_squares() -> None:
     found = curves.measure(**task(labels=curves.ALIGNED))  # type: ignore[arg-type]
     cube, f = points(6), planted(GATED, 6, 0)(points(6))
     moved = curves.corruption(Spectrum.of(f), 2, curves.ALIGNED, 0)

@@ -53,7 +53,7 @@ def test_all_models_cost_as_much_and_have_as_many_parameters_within_two_percent(
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_costs_are_those_of_what_has_a_gradient_at_one_token(model):
+def test_costs_count_what_has_a_gradient_at_one_token(model):
     """Experts and rows without a gradient are inactive; a product of matrices is two operations a parameter."""
     from sparsact.layers import HashMemory, MixtureOfExperts
     from sparsact.layers.memory import Memory

@@ -25,7 +25,7 @@ def row(values, **parameters):
     return Row(str(chosen), EXPERIMENT.name, 1, chosen, values, 0, "", {}, {}, "")
 
 
-def test_maxima_are_those_of_all_disjoint_sets():
+def test_maxima_match_all_disjoint_sets():
     """Another route: every set of at most s pairwise disjoint halfspaces of the square, and the best unit on each."""
     found = measure(**SQUARE)
     signs = np.random.default_rng([3, 1]).choice([-1, 1], size=(5, 4))

@@ -39,7 +39,7 @@ def test_firing_counts_units_and_compares_their_number_with_independent_ones():
 
 
 @needs_data
-def test_the_error_of_degree_one_is_that_of_ridge_on_the_signs_on_the_same_rows():
+def test_the_error_of_degree_one_matches_ridge_on_the_signs_on_the_same_rows():
     from sparsact import LowDegreeRegressorCV
 
     data = config_performance("Apache")

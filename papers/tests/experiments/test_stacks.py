@@ -71,7 +71,7 @@ def test_a_measurement_is_repeatable():
     assert found["n_points"] == [44, 88]
 
 
-def test_change_is_that_of_pairs():
+def test_change_is_taken_over_pairs():
     rows = Rows(
         [row(1, 0, sensitivity=1), row(3, 0, sensitivity=3), row(1, 1, sensitivity=2), row(3, 1, sensitivity=4)]
     )

@@ -8,7 +8,7 @@ from sparsact_papers.paper_a.sufficient_degree import (
 )
 
 
-def test_the_degree_is_that_of_the_library():
+def test_the_degree_matches_the_library():
     task = {"model": "sparse", "n": 7, "s": 12, "k": 2, "seed": 1}
     found = measure(**task)
     assert found == measure(**task)

@@ -23,7 +23,7 @@ def rows(powers):
 
 
 @pytest.mark.parametrize("varied", SIZES)
-def test_the_power_is_that_of_the_curve(varied):
+def test_the_power_matches_the_curve(varied):
     found = experiment.power(rows({"s": 0.25, "k": 1.5, "n": -0.5}), varied, "share")
     assert found.estimate == pytest.approx({"s": 0.25, "k": 1.5, "n": -0.5}[varied])
     assert found.n == 3

@@ -42,7 +42,7 @@ def test_intervals_cover_the_truth(of, truth):
     assert all(one.low <= one.estimate <= one.high and one.n == 9 for one in found)
 
 
-def test_the_mean_interval_is_that_of_students_test():
+def test_the_mean_interval_matches_students_test():
     sample = np.random.default_rng(0).normal(size=7)
     low, high = stats.ttest_1samp(sample, 0).confidence_interval(0.95)
     assert (mean_of(sample).low, mean_of(sample).high) == pytest.approx((low, high))
@@ -89,7 +89,7 @@ def test_the_interval_over_splits_covers_the_mean_over_tables_where_students_doe
     assert covered(mean_of_splits(values, 0.2) for values in samples) > 0.91
 
 
-def test_where_every_row_is_in_one_part_the_correction_is_that_of_nadeau_and_bengio():
+def test_where_every_row_is_in_one_part_the_correction_matches_nadeau_and_bengio():
     values = np.random.default_rng(2).normal(size=15)
     half = stats.t.ppf(0.975, 14) * np.sqrt((1 / 15 + 30 / 90) * values.var(ddof=1))
     found = mean_of_splits(values, 30 / 120)
@@ -127,7 +127,7 @@ def test_one_repetition_refutes_a_claim_about_every_one(most, outcome):
     assert within(range_of([-0.9, -1.2, -0.7]), least=-most).outcome is outcome
 
 
-def test_a_slope_is_that_of_the_power_law():
+def test_a_slope_matches_the_power_law():
     x = np.array([1.0, 3.0, 10.0])
     found = slope_of((x, c * x**-0.5) for c in (1.0, 2.0, 5.0))
     assert found.estimate == pytest.approx(-0.5)
@@ -161,7 +161,7 @@ def test_a_bound_holds_only_where_it_is_attained(shares, label):
     assert bounded(range_of(shares), "share").label == label
 
 
-def test_the_slack_of_an_estimate_is_that_of_the_estimate_and_of_several_the_least():
+def test_slack_comes_from_the_estimate_and_from_several_it_is_the_least():
     assert bounded(interval(0.3, 0.7), "share").label == "consistent, slack 2"
     assert bounded(interval(0.3, 1.1), "share").outcome is OPEN
     parts = [bounded(range_of([share]), "share") for share in (0.1, 0.2)]
@@ -204,5 +204,5 @@ def test_a_rule_that_lacks_rows_is_undecided():
 
     claim = Claim("c", place="p", statement="s.", printed="", rule="r", judge=judge, refuted_if="never")
     row = made_up(LINE, {"model": "some"}, {"error": 1.0})
-    assert claim.verdict(Rows([row])) == Verdict(OPEN, "not enough rows: the model none wants 2, there are 0")
+    assert claim.verdict(Rows([row])) == Verdict(OPEN, "not enough rows: the model none needs 2, there are 0")
     assert claim.verdict(Rows([])).outcome is OPEN

@@ -73,7 +73,7 @@ def test_training_learns_and_switches_units_off(trained):
 
 
 @pytest.mark.parametrize("method", ["exact", "certified"])
-def test_the_loss_is_that_of_the_dense_model(trained, method):
+def test_the_loss_matches_the_dense_model(trained, method):
     model, text, (_, after) = trained
     kinds = classes(model)
     sparsify(model, method, shown(text))

@@ -66,7 +66,7 @@ def test_a_resumed_training_gives_the_same_bits(tmp_path, kind, steps_before):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 def test_steps_that_are_captured_train_as_others_do(tmp_path, monkeypatch):
-    """On a GPU, resumed or not; batches of text are drawn on the CPU, so that they are those of any device."""
+    """On a GPU, resumed or not; batches of text are drawn on the CPU, so they are the same on any device."""
     recipe = Recipe(steps=12, batch=3, context=11, warmup=2, evaluate_every=6, windows=4)
     captured = train(model(), TEXT, recipe, device="cuda")
     with pytest.raises(StopError):

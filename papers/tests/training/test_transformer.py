@@ -30,7 +30,7 @@ def test_no_place_sees_a_later_one():
         assert not torch.allclose(model(changed)[:, cut:], logits[:, cut:], atol=1e-3)
 
 
-def test_attention_is_that_of_torch():
+def test_attention_matches_torch():
     model = transformer()
     ours = model.blocks[0].attention
     theirs = nn.MultiheadAttention(6, 2, batch_first=True)

@@ -56,7 +56,7 @@ def degree_for(
     k : int, or a sequence of them for a stack, optional
         Most units of the network, or of each layer, active at any input, as ``certify()`` proves; by default all.
     confidence : float
-        Of what is measured on random samples.
+        Confidence of bounds measured on random samples.
     n_samples : int
         Pairs of points for the final noise sensitivity of a network, and points for its activity; a tenth as many at
         each rho tried before.

@@ -34,7 +34,7 @@ def junta_size(p: int) -> NetworkSize:
     r"""Size of a 1-sparse network for any function of p of its variables with values +-1 (proof of Theorem 13).
 
     *Proved*: :math:`2^p` units, :math:`W = \frac12 \sqrt p`, :math:`B = \frac12 |p - 2|`; exactly one unit is active on
-    every input. Half of the paper's :math:`W = \sqrt p`, :math:`B = p - 1` (but for B at p = 1), as
+    every input. Half of the paper's :math:`W = \sqrt p`, :math:`B = p - 1` (except B at p = 1), because
     :func:`~sparsact.constructions.junta` uses ties. The least number of inputs is p; a constant (p = 0) is one unit
     without weights and threshold -2. The number of units is exact up to p = 65,536, and infinite beyond.
 

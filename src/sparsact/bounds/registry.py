@@ -91,12 +91,12 @@ class BoundInfo:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of what the function needs."""
+        """Names of required parameters."""
         return tuple(self._names(needed=True))
 
     @property
     def constants(self) -> tuple[str, ...]:
-        """Names of what it takes besides, with a default: unspecified constants, a confidence."""
+        """Names of optional parameters: unspecified constants, a confidence."""
         return tuple(self._names(needed=False))
 
     def _names(self, *, needed: bool) -> Iterator[str]:
@@ -108,7 +108,7 @@ _bounds: list[BoundInfo] = []
 
 
 def all_bounds() -> tuple[BoundInfo, ...]:
-    """In the order of the papers, the sharper ones next to what they sharpen; last other modules."""
+    """In the order of the papers, sharper bounds next to the bounds that they sharpen; other modules last."""
     places = {f"{__package__}.{name}": place for place, name in enumerate(_ORDER)}
     return tuple(sorted(_bounds, key=lambda info: places.get(info.function.__module__, len(places))))
 
@@ -184,7 +184,7 @@ def _to_python(value: object) -> object:
 
 
 def _complete(function: Callable[..., Any], gives: str) -> None:
-    """Put the sections that a docstring lacks into it, from :data:`PARAMETERS` and from what the bound gives."""
+    """Add the sections that a docstring lacks, from :data:`PARAMETERS` and the bound's results."""
     text = getdoc(function)
     if text is None:  # python -OO
         return

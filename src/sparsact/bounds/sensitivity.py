@@ -206,7 +206,7 @@ def sensitivity_certificate(network: SparselyActivatedNetwork, X: ArrayLike) -> 
     Parameters
     ----------
     network : SparselyActivatedNetwork
-        Of s units on n inputs.
+        Network of s units on n inputs.
     X : array-like of shape (m, n)
         Signs. Over all points of the cube the mean is a proof; over random points it estimates one.
 
@@ -246,7 +246,7 @@ def sensitivity_from_activity(network: SparselyActivatedNetwork, probabilities: 
     Parameters
     ----------
     network : SparselyActivatedNetwork
-        Of s units.
+        Network of s units.
     probabilities : array-like of shape (s,)
         Probability, or an upper bound of it, that a unit is active at a uniform point.
     k : int
@@ -255,7 +255,7 @@ def sensitivity_from_activity(network: SparselyActivatedNetwork, probabilities: 
     Returns
     -------
     bound : float
-        Of the average sensitivity.
+        Bound of the average sensitivity.
 
     Raises
     ------

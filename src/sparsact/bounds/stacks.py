@@ -29,13 +29,13 @@ class StackSensitivity:
     Attributes
     ----------
     average : float
-        Of the average sensitivity :math:`\mathbb{E} \frac14 \sum_i (h(x) - h(x^{\oplus i}))^2`.
+        Bound of the average sensitivity :math:`\mathbb{E} \frac14 \sum_i (h(x) - h(x^{\oplus i}))^2`.
     influences : ndarray of shape (n,)
-        Of each :math:`\mathbb{E} \frac14 (h(x) - h(x^{\oplus i}))^2`.
+        Bounds of each :math:`\mathbb{E} \frac14 (h(x) - h(x^{\oplus i}))^2`.
     changes : ndarray of shape (n,)
-        Of :math:`|h(x) - h(x^{\oplus i})|` at every point.
+        Bounds of :math:`|h(x) - h(x^{\oplus i})|` at every point.
     second_moment : float
-        Of :math:`\mathbb{E}\, h(x)^2`.
+        Bound of :math:`\mathbb{E}\, h(x)^2`.
     lowest, highest : float
         Bounds of all values.
     """
@@ -54,7 +54,7 @@ def stack_sensitivity(stack: Stack, active: Sequence[int] | None = None) -> Stac
     Parameters
     ----------
     stack : Stack
-        Of L layers on n inputs.
+        Stack of L layers on n inputs.
     active : sequence of L integers, optional
         Most units of each layer active at any point, as ``stack.certify().upper`` proves; by default all units.
 

@@ -3,8 +3,8 @@ r"""How much of a target no polynomial of low degree explains, estimated from un
 For two rows, :math:`\mathbb{E}[y\, y'\, K_j(|x - x'|)] = W_j`, the Fourier weight at degree j, where
 :math:`K_j(h) = \sum_{|S| = j} \chi_S(x) \chi_S(x')` depends on the Hamming distance h alone. The mean over all pairs of
 rows is unbiased, so the variance less the weights of degree 1 to d estimates what is above d, noise of the labels
-included. Its error is about :math:`\sqrt{D} / m` of the variance for D monomials: rows in the order of
-:math:`\sqrt D` tell how much degree d would explain, where fitting it takes more than D [K]_.
+included. Its error is about :math:`\sqrt{D} / m` of the variance for D monomials: about :math:`\sqrt D`
+rows show how much degree d would explain, whereas fitting it takes more than D rows [K]_.
 
 Noise sensitivity cannot be measured so: its pair kernel :math:`\prod_i (1 + \rho x_i x'_i)` has the variance
 :math:`(1 + \rho^2)^n`, and labels at the neighbours of a row are unknown.

@@ -56,8 +56,8 @@ def conflicts(
 ) -> NDArray[np.bool_]:
     """Which pairs of units no values of the features switch on together, (s, s), symmetric; proved, not estimated.
 
-    ``reduced`` (s, F) and ``counts`` (F,) are the reduction of ``W`` (s, n). Takes ``s * nnz(reduced)`` additions; no
-    pair is sought where those are more than 2**32.
+    ``reduced`` (s, F) and ``counts`` (F,) are the reduction of ``W`` (s, n). Takes ``s * nnz(reduced)`` additions; if
+    that is more than 2**32, no pair is sought.
     """
     lowest, span = grids(W, b)
     size = np.abs(reduced) @ counts

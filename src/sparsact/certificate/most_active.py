@@ -122,7 +122,7 @@ def certify(
     max_active : int, optional
         The k of ``"sampled"``; by default the most that the sample shows.
     n_samples, confidence, distribution
-        Of ``"sampled"``: ``distribution`` is a function of ``(n_samples, rng)`` that returns inputs (n_samples, n), an
+        For ``"sampled"``: ``distribution`` is a function of ``(n_samples, rng)`` that returns inputs (n_samples, n), an
         array of independent inputs (m, n), or None for the uniform distribution over the inputs. Real inputs are legal.
     rng : numpy.random.Generator, optional
         Draws the sample, and steers the local search of ``"milp"`` (which no proof rests on; seed 0 by default).

@@ -14,7 +14,7 @@ can amount to.
 
 *Ties.* A unit whose weights have few distinct magnitudes takes few values on the cube. Between the least value above 0
 and the most that is not, any threshold decides the same points; one halfway decides them in spite of rounding. So
-networks with weights such as 0.1 or 1 / sqrt(3) are decided as fast as those with integers, ties and all.
+networks with weights such as 0.1 or 1 / sqrt(3) are decided as fast as networks with integer weights, ties and all.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def certify_stack(
     time_limit : float
         Seconds for ``"milp"``.
     n_samples, confidence
-        Of ``"sampled"``.
+        For ``"sampled"``.
     rng : numpy.random.Generator, optional
         Draws the sample, and the points that ``"milp"`` begins with (seed 0 by default).
 
@@ -85,8 +85,8 @@ def certify_stack(
 
     Notes
     -----
-    An enumeration takes :math:`2^n` evaluations. The first layer is certified as a network is; those above depend on
-    the bounds of the layers below, so that a gap grows from layer to layer.
+    An enumeration takes :math:`2^n` evaluations. The first layer is certified like a network. The bounds of higher
+    layers depend on the bounds of the layers below, so a gap grows from layer to layer.
 
     Examples
     --------

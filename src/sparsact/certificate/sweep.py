@@ -66,8 +66,8 @@ class SweepCount:
 class Signs:
     """Pre-activations at the features of a reduction whose signs are the true ones.
 
-    Units that rounding could mislead are summed in two parts, each exact; ``fear`` bounds the error of those few whose
-    numbers differ too much in size even for that, and is 0 for all others.
+    Units that rounding could mislead are summed in two parts, each exact; ``fear`` bounds the error of the few units
+    whose numbers differ too much in size even for that, and is 0 for all others.
     """
 
     def __init__(self, network: SparselyActivatedNetwork, reduction: Reduction, most_values: int) -> None:

@@ -154,7 +154,7 @@ def _trivial(parameters: dict[str, float], variance: float | None) -> str | None
 
 
 def _rows(parameters: dict[str, float], variance: float | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The bounds whose parameters are known; and of the others what they want, those that want least first."""
+    """Bounds whose parameters are known; and the others with their missing parameters, fewest missing first."""
     from sparsact.bounds import BOUNDS
 
     rows, wanting = [], []

@@ -55,8 +55,8 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
     **panel(
         "Model",
         model=option("NAME", "One of the models below."),
-        degree=option("auto|N", "Of a polynomial: maximum columns in a product."),
-        alpha=option("auto|NUMBER", "Of a polynomial: ridge penalty."),
+        degree=option("auto|N", "For a polynomial: maximum columns in a product."),
+        alpha=option("auto|NUMBER", "For a polynomial: ridge penalty."),
         lasso="Choose terms by the lasso with penalty --alpha.",
         link=option("NAME", "Of latent: identity, log, sigmoid, monotone, auto."),
         censor=option("LOW,HIGH", "Of latent: bounds ('7,': a floor), auto or none."),

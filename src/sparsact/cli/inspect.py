@@ -68,7 +68,7 @@ def inspect_model(
     Polynomials, Gaussian processes and ensembles: the strongest effects with 95 % intervals; for a polynomial also its
     weight by degree and the influence of each column. The effect of one column is the change of the prediction when the
     column switches from 0 to 1, averaged over all settings of the others. The effect of two columns is how much
-    switching one on changes the effect of the other. Where sites have letters, effects are of one letter or a pair.
+    switching one on changes the effect of the other. With letters, effects belong to one letter or a pair of them.
 
     Hash tables (LSH): the layout, how full the buckets are, and two measures of each column: its slope in the linear
     trend (numbers standardised, bits as signs) and its share of the distance that decides which rows are neighbours.

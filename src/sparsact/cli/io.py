@@ -1,4 +1,4 @@
-"""Files of commands: those to write are checked before the work; models are read with the encoding of their table."""
+"""Files of commands: outputs are checked before the work, and models are read with the encoding of their table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PIPE: Final = "-"
 
 @contextmanager
 def readable(tables: Sequence[str]) -> Iterator[list[str]]:
-    """The tables; for ``-`` a copy on disk of what stdin holds, since a table is read more than once."""
+    """The tables; for ``-`` a copy of stdin on disk, since a table is read more than once."""
     if PIPE not in tables:
         yield list(tables)
         return
@@ -126,7 +126,7 @@ def read_model(path: Path, tables: Iterable[Path] = ()) -> tuple[Any, Encoding]:
 
 
 def encoding_of(model: object, path: Path) -> Encoding:
-    """How the table was encoded from which a model was learned."""
+    """The encoding of the table that a model was learned from."""
     from sparsact.datasets import Encoding
     from sparsact.datasets.columns import Real
 
@@ -139,7 +139,7 @@ def encoding_of(model: object, path: Path) -> Encoding:
         encoding = Encoding.from_json(text)
     except ValueError as error:
         raise ValueError(
-            f"{path.name} does not tell how its table was encoded ({error}); fit and save it again."
+            f"{path.name} does not say how its table was encoded ({error}); fit and save it again."
         ) from error
     columns = len(encoding.feature_names)
     if hasattr(model, "letters_"):  # a site each, and of numbers a column each

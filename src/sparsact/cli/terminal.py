@@ -21,7 +21,7 @@ _OBEYED: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u20
 
 
 def shown(text: object) -> str:
-    r"""A text in which whatever a terminal would obey is spelled out.
+    r"""The text with everything spelled out that a terminal would obey.
 
     >>> shown("\x1b[2Jred\u202e")
     '\\x1b[2Jred\\u202e'
@@ -34,7 +34,7 @@ _ARGUMENTS: Final = re.compile(rf"\b({'|'.join((*OPTION_NAMES, 'measured'))})=(?
 
 
 def as_options(text: str) -> str:
-    r"""A text in which arguments of :func:`sparsact.fit_table` are written as options of ``sparsact fit``.
+    r"""The text with arguments of :func:`sparsact.fit_table` written as options of ``sparsact fit``.
 
     >>> as_options("pass drop_missing=True, log_target=False or ignore='free text'")
     "pass --drop-missing, --no-log-target or --ignore 'free text'"

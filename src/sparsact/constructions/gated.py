@@ -36,7 +36,7 @@ def gated(weights: ArrayLike, n_address: int, gamma: float | None = None) -> Spa
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of ``2**n_address`` units; :math:`W = \sqrt{\Gamma^2 b + \max \|w_\alpha\|^2}`, :math:`B = \Gamma b`.
+        Network of ``2**n_address`` units; :math:`W = \sqrt{\Gamma^2 b + \max \|w_\alpha\|^2}`, :math:`B = \Gamma b`.
 
     Raises
     ------

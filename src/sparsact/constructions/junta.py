@@ -36,7 +36,7 @@ def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivat
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of ``2**p`` units with sparse weights; :math:`W = \frac12 \sqrt{p} \max |f|`,
+        Network of ``2**p`` units with sparse weights; :math:`W = \frac12 \sqrt{p} \max |f|`,
         :math:`B = \frac12 |p - 2| \max |f|`. Exactly one unit is active at every point of the cube: that of the
         assignment met, at pre-activation 2. One flip away a unit is at exactly 0, a tie, and so off; the others are at
         -2 or less. Units of the value 0 stay, so that this holds for every table.
@@ -98,8 +98,8 @@ def extremal(degree: int, k: int, W: float) -> SparselyActivatedNetwork:
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of :math:`s = k 2^p` units with sparse weights on p inputs; :math:`B = W |p - 2| / \sqrt p`. Exactly k units are
-        active at every point of the cube.
+        Network of :math:`s = k 2^p` units with sparse weights on p inputs; :math:`B = W |p - 2| / \sqrt p`. Exactly k
+        units are active at every point of the cube.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of scale :math:`W = \frac14 \sqrt{|S| (|S| - 1) + 4 a^2 |S|}`, at most about :math:`0.52\, m^{1.5}`, and
+        Network of scale :math:`W = \frac14 \sqrt{|S| (|S| - 1) + 4 a^2 |S|}`, at most about :math:`0.52\, m^{1.5}`, and
         :math:`B = \bigl| \frac14 (|S| + a^2) - 1 \bigr|`, at a = \|S\|.
 
     Raises

@@ -53,7 +53,7 @@ def random_network(n: int, n_units: int, max_active: int, *, rng: np.random.Gene
     Notes
     -----
     *Proof that k suffices.* Two leaves of one tree differ in a coordinate that both fix. So every point agrees with
-    exactly one leaf, and every other gate contributes :math:`-2\Gamma \le -\|w\|_1` or less: those units are off.
+    exactly one leaf, and every other gate contributes :math:`-2\Gamma \le -\|w\|_1` or less: other units are off.
     *That k are attained:* all trees have a leaf at one random point, where :math:`\langle w, x_{\bar F} \rangle` is
     made positive (w is negated where it is not). *That no unit is dead or constant:* it is on in its leaf at the signs
     of w, and off at the opposite ones. *That it is no junta and, for k > 1, not disjoint:* every unit weighs every

@@ -196,8 +196,9 @@ def rounding(w: ArrayLike, p: int, q: int, *, rule: Rule = "round") -> SparselyA
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of :math:`m (q-1)^2 + 1` units on :math:`(mL)^2` inputs, L = ceil(log2 q). Units of the value 0 stay, and so do
-        sums that this secret never reaches: the size says nothing of the secret. All weights are multiples of 1/4.
+        Network of :math:`m (q-1)^2 + 1` units on :math:`(mL)^2` inputs, L = ceil(log2 q). Units of the value 0 stay,
+        and so do sums that this secret never reaches: the size says nothing of the secret. All weights are multiples of
+        1/4.
 
     Raises
     ------

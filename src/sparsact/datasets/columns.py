@@ -247,7 +247,7 @@ class Encoding:
     def sites(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Name and letters, or other values, of every site: a column, or a place of a string; no numbers.
 
-        Of a site X has a bit for each letter, or for each but the first where there are two, or where that is the wild
+        For a site X has a bit for each letter. The first letter has none if there are only two, or if it is the wild
         type's.
         """
         found: list[tuple[str, tuple[str, ...]]] = []

@@ -55,7 +55,7 @@ class Dialect:
             raise ValueError(f"decimal {self.decimal!r} is none of 'auto', '.', ','.")
 
     def refuse(self, name: str) -> None:
-        """Raise if a separator or mark of decimals is named for what is no text."""
+        """Raise if a separator or mark of decimals is named for something other than text."""
         for option in ("separator", "decimal"):
             if getattr(self, option) != "auto":
                 remedy = "leave it out, and convert texts of numbers beforehand"
@@ -117,7 +117,7 @@ def _records(text: str, separator: str, whole: bool) -> list[list[str]]:
 
 
 def _spelling(cells: list[str], separator: str) -> tuple[str, str]:
-    """The mark of decimals, and a note of what a comma in numbers is taken for.
+    """The mark of decimals, and a note that says what a comma in numbers means.
 
     ``3,28`` and ``1.234,5`` have a decimal comma, ``1,234.5`` has not; ``1,234`` alone has one where columns are
     separated otherwise. Beside numbers with a decimal point no comma is that of decimals.

@@ -51,7 +51,7 @@ class Landscape:
     licence: str
 
     def to_frame(self) -> Any:
-        """Columns of bits, then of values, as a ``pandas.DataFrame``, which wants pandas.
+        """Columns of bits, then of values, as a ``pandas.DataFrame``; needs pandas.
 
         >>> load_poelwijk().to_frame().shape
         (8192, 14)
@@ -98,7 +98,7 @@ def load_poelwijk() -> Landscape:
     """Brightness of all 2**13 genotypes between two fluorescent proteins, mTagBFP2 (all bits 0) and mKate2 (all 1).
 
     A bit is one of the 13 mutations between them, named by both amino acids and its place among the 13: ``N11D``. The
-    brightness combines those measured in two colours. The package holds the table, under CC BY 4.0 [1]_.
+    brightness combines measurements in two colours. The package holds the table, under CC BY 4.0 [1]_.
 
     Returns
     -------

@@ -59,7 +59,7 @@ class Source(ABC):
 
 
 def kind_of(path: Path) -> str:
-    """The suffix that says of what kind a file is, without that of its compression, in lower case."""
+    """The suffix that names the kind of a file, in lower case, without the suffix of its compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".zst") else path.suffix.lower()
 

@@ -40,9 +40,9 @@ def aliases(columns: Sequence[Column], surveys: Sequence[ColumnSurvey], total: i
     """Columns to leave out, in their order, because columns that stay determine each of their features.
 
     Two bits are one feature where they split the rows alike, whichever is 1 where. Of two columns the one with more
-    features stays, then the earlier. Sequences give way to columns that tell all of their letters, such as columns of
-    their sites; columns that tell a part of them give way to the sequences. Constant columns are never among them;
-    ``total`` is the digest of all rows.
+    features stays, then the earlier. Sequences give way to columns that determine all of their letters, such as columns
+    of their sites; columns that determine some of the letters give way to the sequences. Constant columns are never
+    left out. ``total`` is the digest of all rows.
     """
     triples = list(zip(columns, surveys, range(len(columns)), strict=True))
     keys = [_keys(column, survey, total) for column, survey, _ in triples]
@@ -78,7 +78,7 @@ def _owners(keys: Sequence[tuple[str, Key]], known: Sequence[Owners]) -> list[tu
 
 
 def _keys(column: Column, survey: ColumnSurvey, total: int) -> list[tuple[str, Key]]:
-    """Name and key of every feature, none of sequences; features of one key are the same, but for the sign of a bit."""
+    """Name and key of every feature, none for sequences; features with one key are equal up to the sign of a bit."""
     if isinstance(column, BitString) and survey.bit_digests is not None:
         digests = survey.bit_digests[column.places].tolist()
         return list(zip(column.features, _split(digests, total), strict=True))

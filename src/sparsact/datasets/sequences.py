@@ -25,9 +25,9 @@ LEAST_TEXTS: Final = 8  # different, of few that are taken for sequences
 class WordSurvey:
     """What the texts of a column may be: strings of letters of one length, or lists of mutations.
 
-    ``letters`` are those at each place, with the digest of the rows that have each, while all texts have one length;
-    ``odd`` says of the first row that ended this. ``mutated`` are the letters of each site, the wild type's first,
-    while all texts are lists of mutations; of rows with the wild type's there is no digest.
+    As long as all texts have one length, ``letters`` has the letters at each place, each with the digest of its rows;
+    ``odd`` describes the first row that ended this. As long as all texts are lists of mutations, ``mutated`` has the
+    letters of each site, the wild type's first and without a digest.
     """
 
     letters: list[Digests] | None
@@ -152,8 +152,8 @@ class WordSurvey:
     def column(self, name: str, n_texts: int, *, wild_type: str | None, many: bool) -> LetterString | Mutations | None:
         """What the texts make the column, if they are sequences.
 
-        Of few texts, which may be names of categories, lists of two mutations, single mutants, and strings that are an
-        eighth or more of all combinations of their letters are taken for sequences.
+        A few texts may be names of categories. They are sequences if they are lists of two mutations or single mutants,
+        or strings that make up an eighth or more of all combinations of their letters.
         """
         singles = self.capital and self._are_mutants(n_texts)
         if self.mutated and ((many and self.capital) or self.several or wild_type or singles):
@@ -234,7 +234,7 @@ def is_sequence(text: str) -> bool:
 
 
 def odd_rows(rows: Mapping[str, str], later: str, *, few: bool) -> str:
-    """Which of different texts keep a column from being sequences; empty unless 7 of 8 are of one length, or mutations.
+    """Which different texts keep a column from being sequences; empty unless 7 of 8 have one length or are mutations.
 
     ``rows`` names the first row of each text, ``later`` a row beyond them, with its text. ``few`` texts may be names of
     categories unless they fill their grid.

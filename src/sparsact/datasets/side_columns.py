@@ -1,4 +1,4 @@
-"""Columns that tell of the measurement and predict nothing: splits, plates, counts, errors; by name and by values."""
+"""Columns about the measurement, not predictors: splits, plates, counts, errors; recognised by name and values."""
 
 from __future__ import annotations
 
@@ -136,10 +136,10 @@ class SideColumns:
 def without_side_columns(
     sides: SideColumns, named: Container[str], *, strict: bool, weighted: bool
 ) -> tuple[list[ColumnSurvey], list[str]]:
-    """The columns to learn from, and sentences on those that look as if they were no predictors.
+    """The columns to learn from, and notes on columns that do not look like predictors.
 
-    Columns that are ``named`` stay, and all where none would be left. ``strict`` refuses what would be left out;
-    ``weighted`` says whether rows may have weights, as rows of classes may not.
+    Columns that are ``named`` stay; all stay if none would be left. ``strict`` raises instead of leaving columns out;
+    ``weighted`` says whether rows may have weights: with classes they may not.
     """
     kinds: dict[tuple[Role, bool], list[str]] = {}
     for survey in sides.surveys:

@@ -127,7 +127,7 @@ class DesignSums:
 
 
 def bit_values(encoding: Encoding) -> list[tuple[str, str]]:
-    """Of each feature that is a bit what its values 0 and 1 mean."""
+    """Meaning of the values 0 and 1, for each feature that is a bit."""
     named = []
     for column in encoding.columns:
         if isinstance(column, Bit):
@@ -150,7 +150,7 @@ def unseen_pairs(encoding: Encoding, design: TableDesign) -> list[str]:
 
 
 def outside(encoding: Encoding, design: TableDesign, X: Points) -> list[str]:
-    """Of each encoded row why it lies outside of the rows that were learned from; empty where it does not.
+    """For each encoded row, why it lies outside of the rows that were learned from; empty if it does not.
 
     The first number beyond its range, or the first pair of values that never occurred together, and how many more.
     """
@@ -196,7 +196,7 @@ def design_notes(encoding: Encoding, design: TableDesign, X: Points | None) -> l
 def _missing(bits: NDArray[np.bool_], values: list[tuple[str, str]]) -> list[str]:
     r"""Whether points of the cube that no row has are missing at random, by each column and pair.
 
-    Of m points drawn at random out of N, a sum of signs :math:`\sum \chi_S` has variance :math:`m (N - m) / (N - 1)`.
+    For m points drawn at random out of N, a sum of signs :math:`\sum \chi_S` has variance :math:`m (N - m) / (N - 1)`.
     """
     n = bits.shape[1]
     if n > LARGEST_CUBE:

@@ -48,14 +48,14 @@ def fit(
     client : dask.distributed.Client, optional
         Where to compute. None: on the current client, if there is one, else in threads of this process.
     target : str or sequence of str, optional
-        Of tables: the columns to learn.
+        For tables: the columns to learn.
     sample_weight : str, optional
-        Of tables: the column of weights.
+        For tables: the column of weights.
     encoding : Encoding, optional
-        Of files: how columns become bits or numbers, as :func:`sparsact.datasets.open_table` found; in place of
+        For files: how columns become bits or numbers, as :func:`sparsact.datasets.open_table` found; in place of
         ``target``.
     classes : array-like of shape (n_classes,), optional
-        Of classifiers: all labels. None looks for them in a pass of its own; iterables must have them named.
+        For classifiers: all labels. None finds them in a pass of its own; for iterables they must be given.
     progress : callable, optional
         Called with a :class:`~sparsact.distributed.Progress` each time that a partition is done, from any thread.
 
@@ -67,7 +67,7 @@ def fit(
     Raises
     ------
     TypeError
-        If the estimator's statistic cannot be summed, or the data are of no known kind.
+        If the estimator's statistic cannot be summed, or if the type of the data is not supported.
     ValueError
         If rows cannot be learned: the message begins with the name of the partition. If the parts of the data do not
         fit together, or hold no row.

@@ -149,7 +149,7 @@ def partitions(data: Any, roles: Roles) -> list[Partition[CountedReader]] | Iter
     ValueError
         If the parts do not fit together, or there are none.
     TypeError
-        If the data are of no known kind.
+        If the type of the data is not supported.
     """
     if isinstance(data, str | Path) or (
         isinstance(data, list) and data and all(isinstance(item, str | Path) for item in data)

@@ -198,7 +198,7 @@ class Passes:
         return labels.found
 
     def _counted(self) -> list[Partition[CountedReader]]:
-        """The partitions with the number of their rows, from which follows the fold of each."""
+        """The partitions with the number of their rows, which determines the fold of each row."""
         if all(part.n_rows is not None for part in self.parts):
             return self.parts
         stage = StageProgress(self.on_progress, "counting", n_partitions=len(self.parts))

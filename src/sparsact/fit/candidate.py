@@ -25,7 +25,7 @@ from sparsact.statistics.row_sample import RowSample
 MOST_ROWS: Final = 30_000  # whose held-out predictions are compared and weighted
 FitParts = tuple[Table, FitOptions, RowSample, Stages]
 Targets = tuple[TargetResult, ...]
-Findings = tuple[Targets, "Details"]  # with what each target consists of, and what is special to the kind
+Findings = tuple[Targets, "Details"]  # targets with their parts, and details of the kind
 
 
 @dataclass
@@ -98,7 +98,7 @@ class FitRun(Facts):
 
     @cached_property
     def gains_of_logarithms(self) -> tuple[float, ...]:
-        """Of each target what its logarithm gains."""
+        """What the logarithm of each target gains."""
         return gains_of_logarithms(self.table.encoding, self.sums)
 
     @property
@@ -192,7 +192,7 @@ class CandidateKind(ABC):
         return fit
 
     def findings(self, run: FitRun, fit: Fit, targets: Targets) -> Findings:
-        """Each target with what it consists of, and details of the kind: for a polynomial its terms."""
+        """Each target with its parts (for a polynomial its terms), and details of the kind."""
         if self.is_polynomial:
             targets = explained(targets, fit.model, run.table.encoding, run.sample.rows()[0])
         return targets, Details()

@@ -38,7 +38,7 @@ class Tabular(ABC):
         return [list(rows[0]), *([number(value) for value in row.values()] for row in rows)]
 
     def to_frame(self) -> Any:
-        """The rows as a ``pandas.DataFrame``, which wants pandas."""
+        """The rows as a ``pandas.DataFrame``; needs pandas."""
         rows = self.records()
         return to_pandas(rows, list(rows[0]))
 
@@ -79,7 +79,7 @@ class Scores(Tabular):
 
 @dataclass(frozen=True, repr=False)
 class Choices(Tabular):
-    """What was chosen, from what, and why.
+    """The choice, its alternatives, and the reason.
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is one of
@@ -152,8 +152,8 @@ class WithVerdict:
     def learned(self) -> bool:
         """Whether any target is predicted better than by a constant.
 
-        Of classes, a better accuracy or a better R2 will do: where one class is frequent, a model may know which rows
-        are the likelier ones, and yet rightly never name the rare class.
+        For classes, a better accuracy or a better R2 is enough: if one class is frequent, a model may know which rows
+        more probably belong to the rare class, and yet rightly never predict it.
         """
         if self.confusion is None:
             return any(target.learned for target in self.targets)
@@ -162,7 +162,7 @@ class WithVerdict:
 
     @property
     def verdict(self) -> str:
-        """The finding: held-out scores of the model and of those to compare it with; then what is doubtful."""
+        """The finding: held-out scores of the model and of models to compare it with; then what is doubtful."""
         best = max(self.choices.candidates, key=lambda candidate: candidate.r2.mean)
         degree = None if self.choices.low_degree is None else self.choices.low_degree.degree
         known = [model for model in self.choices.models if model.r2.known]

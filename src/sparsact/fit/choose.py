@@ -50,11 +50,11 @@ def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
 
 
 def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked: str) -> Choices:
-    """The outcome: the model asked for, or else the simplest that is as good as the best on held-out rows.
+    """The outcome: the requested model, or else the simplest that is as good as the best on held-out rows.
 
-    ``reason`` says why there are no more fits. Errors are compared times the kinds' handicaps, in the order of their
-    ranks, by :func:`.simplest`: of models within a standard error of the best, those whose effects have intervals come
-    first, and of these the simplest.
+    ``reason`` says why there are no more fits. Errors are multiplied by the handicaps of the kinds and compared, in the
+    order of their ranks, by :func:`.simplest`: among models within a standard error of the best, models whose effects
+    have intervals come first, and among these the simplest.
     """
     known, others = candidates(), []
     linear, one_function = selected.of_degree(1), len(selected.candidates[0].targets) == 1
@@ -102,9 +102,9 @@ def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked
 
 
 def _scores_of_both(winner: CandidateModel, rival: CandidateModel) -> str:
-    """Held-out scores of the chosen model and of the best of the others, which rank as the errors do that chose.
+    """Held-out scores of the chosen model and of the best other model, in the order of the errors that chose.
 
-    Of folds that differ much in their variance, or have no R2, the mean R2 may rank otherwise: then it is the error.
+    If folds differ much in variance or have no R2, the mean R2 may rank otherwise: then the scores are errors.
     """
     ahead = _errors(winner).mean() <= _errors(rival).mean()
     ours, theirs = winner.r2, rival.r2

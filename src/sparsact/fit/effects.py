@@ -161,7 +161,7 @@ class Background:
 
 
 def seen_pairs(background: Background, rows: Codes, y: Array) -> list[Changes]:
-    """Pairs of changes that rows (m, sites) suggest, by scores of what single letters leave of targets (m,)."""
+    """Pairs of changes that rows (m, sites) suggest, by scores on what single letters leave of targets (m,)."""
     singles = [changes[0] for changes in background.singles]
     counts = np.array([np.count_nonzero(rows[:, site] == letter) for site, letter in singles])
     kept = [singles[i] for i in np.sort(np.argsort(-counts, kind="stable")[:MOST_LETTERS])]
@@ -247,9 +247,9 @@ def reference_effects(
     Parameters
     ----------
     model : estimator
-        Of columns of letters, categories or bits.
+        Model of columns of letters, categories or bits.
     encoding : Encoding
-        Of the table that it was learned from.
+        Encoding of the table that it was learned from.
     reference : str, path or mapping, optional
         A sequence; mutations such as ``"A12V:G45D"``, or ``"WT"``; ``"a=1,b=0"``, or ``{"a": 1, "b": 0}``, of columns
         or sites; a table, whose first row it is. What it does not name is as in the wild type of the fit, or else has
@@ -307,9 +307,9 @@ def contrast(
     Parameters
     ----------
     model : estimator
-        Of columns of letters, categories or bits.
+        Model of columns of letters, categories or bits.
     encoding : Encoding
-        Of the table that it was learned from.
+        Encoding of the table that it was learned from.
     one, other : str, path or mapping
         Changes of the background, as the ``reference`` of :func:`reference_effects`; ``"WT"`` of sequences is none.
     background : str, path or mapping, optional

@@ -40,7 +40,7 @@ def terms(
 ) -> tuple[Term, ...]:
     """The largest coefficients of a target, by absolute value, with their intervals where the fit allows them.
 
-    Of the first ``n_explained`` those that the rows do not identify have the products that equal theirs up to sign.
+    Terms among the first ``n_explained`` that the rows do not identify list the products that equal theirs up to sign.
     """
     coef, subsets, names = coefficients(model, target), model.subsets_, encoding.feature_names
     signs = sign_features(model, encoding)
@@ -101,7 +101,7 @@ def tested_terms(
 def q_values(model: LowDegree, target: int, listed: NDArray[np.intp]) -> tuple[list[float | None], int]:
     """q-values of some coefficients by Benjamini and Hochberg's rule over all of them, and how many can be tested.
 
-    Where only those listed have standard errors, p-values of the others count as 1.
+    If only the listed coefficients have standard errors, p-values of the others count as 1.
     """
     from scipy.stats import false_discovery_control, t  # loads slowly
 

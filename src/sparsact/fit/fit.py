@@ -147,7 +147,7 @@ class FitSteps:
 
     @property
     def _pass_name(self) -> str:
-        """Of the pass that sums up the rows; two passes never share a file of what was read."""
+        """Name of the pass that sums up the rows; two passes never share a file of partial sums."""
         return "choosing by logarithms" if self.on_logarithms else "choosing"
 
     def _held_out(self, sample: RowSample, shown: Places, targets: Targets, n_rows: int) -> HeldOutRows:
@@ -166,7 +166,7 @@ class FitSteps:
         return HeldOutRows(bits, values, errors, n_rows)
 
     def _with_notes(self, run: FitRun, choices: Choices) -> Encoding:
-        """The encoding with notes on what the rows show, unless they are of another table."""
+        """The encoding with notes on what the rows show; a given encoding gets only the notes on pinned rows."""
         encoding, sums = self.table.encoding, run.sums
         X, y, _ = sums.sample.rows()
         first: list[str] = []

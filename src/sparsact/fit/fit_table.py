@@ -100,11 +100,11 @@ def fit_table(
         or highest target, its logarithm fits better, there are more than 20 sites, or ``link`` or ``censor`` is given,
         and networks of 1,000 to 100,000 rows, if a quick look promises enough.
     degree : int or "auto"
-        Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
+        For a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
     alpha : float or "auto"
-        Of a polynomial: ridge penalty. ``"auto"`` chooses by cross-validation.
+        For a polynomial: ridge penalty. ``"auto"`` chooses by cross-validation.
     lasso : bool
-        Of a polynomial: choose terms by the lasso, with the penalty ``alpha``.
+        For a polynomial: choose terms by the lasso, with the penalty ``alpha``.
     columns : str or sequence of str, optional
         Features, also as a list ``"a,b"`` or a pattern ``"s*"``; default every column that is neither a target nor
         ignored. Columns named in full are never left out as identifiers, counts, errors, plates or splits: ``"*,n"``.
@@ -124,8 +124,7 @@ def fit_table(
         its own become 0.
     groups : str, optional
         Column of groups, such as plates or families: rows of a group are in one fold, for every model that is compared.
-        Of fewer groups than ``folds`` each is a fold.
-        It is not learned from, and neither are the next four.
+        With fewer groups than ``folds``, each group is a fold. The column is not learned from; nor are the next four.
     weights : str, optional
         Column of precisions, such as counts: a row of weight 2 has half of the variance, a row of weight 0 is left out.
         Only their ratios count. Polynomials of all products and Gaussian processes take weights; other models are then
@@ -154,10 +153,10 @@ def fit_table(
         How columns become bits or numbers, as an earlier ``result.encoding`` or
         :func:`sparsact.datasets.open_table` found, in place of a survey of the columns.
     link : {"identity", "log", "sigmoid", "monotone", "auto"}
-        Of measurement models: the curve between the latent and the target; see :class:`LatentRegressor`, which also
+        For measurement models: the curve between the latent and the target; see :class:`LatentRegressor`, which also
         learns traits that several targets share.
     censor : "auto", "none", or tuple (lower, upper)
-        Of measurement models: the bounds at which targets are pinned, None for a side without one. ``"auto"``: the
+        For measurement models: the bounds at which targets are pinned, None for a side without one. ``"auto"``: the
         lowest and the highest target, if at least 3 % of the rows and three times as many as at any other are there.
     folds : int
         Folds of cross-validation, at least 2.
@@ -169,10 +168,10 @@ def fit_table(
     explain : bool
         Find terms, intervals, influences and the layout of hash tables; False fits and scores only.
     separator : str
-        Of text files: the character between columns. ``"auto"``: the comma of a ``.csv`` file or the tab of others,
+        For text files: the character between columns. ``"auto"``: the comma of a ``.csv`` file or the tab of others,
         unless the first rows agree on another of these, ``;`` and ``|``.
     decimal : {"auto", ".", ","}
-        Of text files: the mark of decimals. ``"auto"`` goes by the numbers of the first rows, and a note tells what
+        For text files: the mark of decimals. ``"auto"`` goes by the numbers of the first rows, and a note says what
         commas were taken for. Other tables refuse this and ``separator``: texts of a frame are not numbers.
     cluster : str or dask.distributed.Client, optional
         Workers that sum up the files, one each at a time: ``"local:4"`` starts four processes, ``"tcp://host:port"`` is
@@ -206,10 +205,10 @@ def fit_table(
     Notes
     -----
     The rows are read twice: for the encoding, unless it is given, and for the sums of each fold, which give the
-    degree, the penalty, all scores and the model. Where hash tables are compared, a third pass fills those of
-    all rows and of each fold side by side if there are more than 131,072 rows; with too little memory for that, one
-    pass fills as many of them as it holds. Held-out rows of hash tables are then a sample of 131,072, and so are the
-    rows that choose and fit a sparse polynomial.
+    degree, the penalty, all scores and the model. Where hash tables are compared, a third pass fills the
+    tables of all rows and of each fold side by side if there are more than 131,072 rows; if memory is too small for
+    that, each pass fills as many tables as fit. Held-out rows of hash tables are then a sample of 131,072, and so are
+    the rows that choose and fit a sparse polynomial.
 
     Networks are fitted to 20,000 rows at most, drawn at random. Where they are not asked for, a small one is first
     fitted to 4,000 rows outside of the first fold, in seconds. Only if its error on that fold is at most a third above

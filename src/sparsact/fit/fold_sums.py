@@ -89,7 +89,7 @@ class FoldSums:
         self.low, self.high = arrays["low"], arrays["high"]
 
     def bits_of_many(self, most: int) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.intp]]:
-        """Columns of bits (m, n), targets and folds of at most ``most`` rows, those in the sample first."""
+        """Columns of bits (m, n), targets and folds of at most ``most`` rows; rows in the sample come first."""
         if most <= self.sample.most or not self.packed.most:
             X, y, folds = self.sample.at_most(most)
             return X.astype(bool), y, folds
@@ -114,7 +114,7 @@ class FoldSums:
 
 
 class FoldModels:
-    """Polynomials of one degree and penalty: of all rows, and of those outside a fold."""
+    """Polynomials of one degree and penalty: fitted to all rows, and to the rows outside each fold."""
 
     def __init__(self, sums: FoldSums, estimator: LowDegreeRegressor | LowDegreeClassifier) -> None:
         search, self.estimator = sums.search, estimator

@@ -69,7 +69,7 @@ def spans_decades(y: NDArray[np.float64]) -> bool:
 
 
 def gains_of_logarithms(encoding: Encoding, sums: FoldSums) -> tuple[float, ...]:
-    """Of each target what its logarithm gains, by :func:`gain_of_logarithm`; 0 of classes and of logarithms."""
+    """What the logarithm of each target gains, by :func:`gain_of_logarithm`; 0 for classes and logarithms."""
     X, y, folds = sums.sample.at_most(MOST_ROWS)
     found = []
     for each, low, values in zip(encoding.targets, np.atleast_1d(sums.low), y.reshape(len(y), -1).T, strict=True):

@@ -40,7 +40,7 @@ def in_words(member: str) -> str:
 
 
 def shares_in_words(weights: Mapping[str, float]) -> str:
-    """The weights of an ensemble summed by what the members are, the largest first.
+    """The weights of an ensemble summed by kind of member, the largest first.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Gaussian processes of a table's rows, and the greedy search for the rows that tell most under them."""
+"""Gaussian processes of a table's rows, and the greedy search for the most informative rows under them."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def predict_table(
     -----
     Intervals of a Gaussian process come from its posterior. Intervals of other models are as wide as held-out errors
     were where about the same value was predicted: right on average over rows like the fit's, too narrow for rows
-    ``outside``. They are null where held-out rows are too few to tell.
+    ``outside``. They are null where held-out rows are too few.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def _predicted(learned: TableModel, X: NDArray[Any], confidence: float) -> dict[
 def _with_reasons(
     columns: dict[str, pa.Array], reasons: dict[int, str], n_rows: int, encoding: Encoding
 ) -> dict[str, pa.Array]:
-    """Columns of all rows: null where a row could not be read, but for the reason."""
+    """Columns of all rows; where a row could not be read, null except for the reason."""
     places = np.full(n_rows, -1)
     places[np.delete(np.arange(n_rows), list(reasons))] = np.arange(n_rows - len(reasons))
     whole = {name: column.take(pa.array(places, mask=places < 0)) for name, column in columns.items()}

@@ -72,7 +72,7 @@ def survey_table(survey: TableSurvey, on_rows: StageProgress, checkpoint: Checkp
 
 
 def with_options(table: Table, options: FitOptions, notes: Sequence[str]) -> Table:
-    """The table with logarithms of its targets if requested, and notes of what was done to its rows."""
+    """The table with logarithms of its targets if requested, and notes on changes to its rows."""
     encoding, notes = table.encoding, list(notes)
     if (options.weighted or options.log_target) and isinstance(encoding.targets[0], Classes):
         name = encoding.target_names[0]

@@ -325,7 +325,7 @@ class FitResult(WithVerdict):
 
 
 def _drawing(page: str, what: str) -> Any:
-    """A function of the registry that draws; an ImportError names the extra that it wants."""
+    """A function of the registry that draws; an ImportError names the extra that it needs."""
     try:
         return registry.find(registry.PAGES[page])
     except ImportError as error:

@@ -62,7 +62,7 @@ class ScoredTable:
         ] + last
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it; intervals are of 95 %."""
+        """As JSON holds it, with 95 % intervals."""
         found: dict[str, Any] = {"table": self.name, "rows": self.n_rows, "left_out": self.left_out}
         if self.accuracy is not None:
             return found | {"accuracy": self.accuracy.value, "low": self.accuracy.low, "high": self.accuracy.high}

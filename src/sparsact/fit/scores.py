@@ -93,7 +93,7 @@ class CVCandidate:
 
 
 def best_penalty(candidates: Iterable[CVCandidate], degree: int) -> CVCandidate:
-    """The candidate of a degree with the best mean R2; of those that are equal but for rounding the largest penalty."""
+    """The candidate of a degree with the best mean R2; if several are equal up to rounding, the largest penalty."""
     found = sorted((c for c in candidates if c.degree == degree), key=lambda c: -c.alpha)
     most = max((c.r2.mean for c in found if c.r2.known), default=nan)
     return next((c for c in found if c.r2.mean >= most - ROUNDING), found[0])

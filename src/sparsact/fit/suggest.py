@@ -62,7 +62,7 @@ def suggest_rows(
     repeat: bool = False,
     random_state: int = 0,
 ) -> SuggestedRows:
-    """Choose the rows whose measurement tells most, as one batch without repeats.
+    """Choose the rows whose measurement is most informative, as one batch without repeats.
 
     Each next row has the largest gain given all rows above it: under a Gaussian process, variances after a further row
     are known before it is measured.
@@ -70,14 +70,14 @@ def suggest_rows(
     Parameters
     ----------
     model : estimator
-        Of :func:`sparsact.fit_table`, also saved and loaded: a Gaussian process (``model="gp"``) or a model of letters.
-        Other models keep no covariances, and need ``measured``.
+        A model from :func:`sparsact.fit_table`, also saved and loaded: a Gaussian process (``model="gp"``) or a model
+        of letters. Other models keep no covariances, and need ``measured``.
     budget : int or float
         Number of rows; with ``costs``, what they may cost together.
     candidates : what :func:`sparsact.fit_table` takes, optional
         Table of rows to choose from. By default all combinations of the values of the columns, or letters of the sites;
-        of more than 65,536 a sample of 8,192, from which each choice is then improved one column at a time. Rows of it
-        and of ``measured`` that cannot be read, such as those with an unknown letter, are left out with a note.
+        of more than 65,536 a sample of 8,192, from which each choice is then improved one column at a time. Rows of
+        both tables that cannot be read, for example because of an unknown letter, are left out with a note.
     goal : {"effects", "variance", "maximum", "minimum"}
         ``"effects"``: the least summed variance of effects. ``"variance"``: the least mean variance of predictions for
         the candidates. ``"maximum"``, ``"minimum"``: the largest expected improvement on the best prediction for a
@@ -93,7 +93,7 @@ def suggest_rows(
     repeat : bool
         Whether rows that were measured already may be chosen, once each.
     random_state : int
-        Of samples, and of the process that is fitted.
+        Seed of samples, and of the process that is fitted.
 
     Returns
     -------

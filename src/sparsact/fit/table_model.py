@@ -59,7 +59,7 @@ class TableModel:
         return predictor(self.model).values(self.rows(X))
 
     def functions(self, X: NDArray[Any]) -> Array:
-        """Values (m, functions) of what effects are of: of a measurement model its latent."""
+        """Values (m, functions) that effects describe: the latent of a measurement model, else the predictions."""
         if isinstance(self.model, LatentRegressor):
             return np.asarray(self.model.predict_latent(X)[:, None])
         return self.values(X)

@@ -247,7 +247,7 @@ class SparseCoefficients:
         return Weights.of(lambda: [(sizes(self.stored).astype(np.intp), self.coefficients)], self.n)
 
     def influences(self) -> NDArray[np.float64]:
-        """As many rounds as the largest subset has coordinates, whatever n."""
+        """Takes as many rounds as the largest subset has coordinates, whatever n."""
         influences = np.zeros(self.n)
         with np.errstate(over="ignore"):  # a sum with an infinite square is infinite
             squares = self.coefficients**2

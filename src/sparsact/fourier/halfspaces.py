@@ -71,7 +71,7 @@ class Unit(ABC):
     sum of non-negative numbers with relative error at most ``(n + 50) * 2**-53`` (a noise sensitivity
     ``(5 * n + 50) * 2**-53``), short of underflow; a coefficient has signs in its sum and *absolute* error at most
     :math:`(n + 50)\, 2^{-53}\, \mathbb{E}|D_S f|` if the values of f are float64 numbers (with integers and halves they
-    are), so that small coefficients of large subsets want Fractions.
+    are), so that small coefficients of large subsets need Fractions.
     """
 
     w: tuple[Fraction, ...]
@@ -213,7 +213,7 @@ class Unit(ABC):
     def weight_by_degree(self, degree: int) -> NDArray[Any]:
         r"""Sums of squared coefficients :math:`\sum_{|S| = k} \hat f(S)^2` for k = 0 to ``degree``, (degree + 1,).
 
-        A coefficient depends, but for its sign, on how many coordinates of each magnitude S holds: one law for each
+        Except for its sign, a coefficient depends on how many coordinates of each magnitude S holds: one law for each
         such choice. These laws are exact, and floats are rounded at the end, as millions of subsets may share a small
         coefficient and with it the square of its rounding error.
         """

@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 
 class Anova(ABC):
-    """Components of a function of sites; :func:`anova` makes it. ``frequencies`` are of the letters of each site."""
+    """Components of a function of sites, made by :func:`anova`. ``frequencies``: how often letters occur."""
 
     frequencies: tuple[Array, ...]
 

@@ -111,7 +111,7 @@ class Interactions(SubsetValues):
         return Spectrum(self.storage.rebased(np.full(self.n, 0.5), self.reference / -2), None, self.feature_names)
 
     def to_shapiq(self) -> Any:
-        """The same as ``shapiq.InteractionValues``; wants the package shapiq.
+        """The same as ``shapiq.InteractionValues``; needs the package shapiq.
 
         shapiq names interactions of order 1 ``"SV"`` (Shapley values) or ``"BV"`` (Banzhaf values).
         """

@@ -157,7 +157,7 @@ def estimate_influences(
 
     Examples
     --------
-    Of a product of two coordinates, these two have influence 1, whatever the points:
+    In a product of two coordinates, these two have influence 1, whatever the points:
 
     >>> estimate_influences(lambda X: X[:, 0] * X[:, 2], 4, n_samples=10, rng=np.random.default_rng(0)).value
     array([1., 0., 1., 0.])

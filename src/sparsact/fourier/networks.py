@@ -39,7 +39,7 @@ def spectrum_of_network(net: SparselyActivatedNetwork, *, ordering: int = ORDERI
 
     Notes
     -----
-    Exact but for the rounding of sums: with weights that are integers or halves the pre-activations are exact. A table
+    Exact up to the rounding of sums: with weights that are integers or halves the pre-activations are exact. A table
     costs ``s * 2**n`` operations and one transform. A list takes, for each set of inputs that some units read, a table
     and a transform of size ``2**t``, and puts all their coefficients in order; it is taken when that is cheaper.
 

@@ -64,7 +64,7 @@ class SubsetValues:
         return list(zip(subsets_of(masks), values.tolist(), strict=True))
 
     def to_frame(self, n_terms: int | None = None, feature_names: Sequence[str] | None = None) -> Any:
-        """The largest values, by default all that are stored, as a ``pandas.DataFrame``; wants pandas.
+        """The largest values, by default all that are stored, as a ``pandas.DataFrame``; needs pandas.
 
         Columns are ``subset`` (a tuple of coordinates, or of their names), ``size``, and the values. ``feature_names``
         are by default the spectrum's own, if it has some.

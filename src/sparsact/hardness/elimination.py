@@ -85,7 +85,7 @@ def solve_packed(columns: NDArray[np.uint64], n_equations: int) -> LinearSolutio
 def reduce_rows(rows: NDArray[np.uint64], n_columns: int) -> tuple[list[int], int]:
     """Pivot columns and words added, of packed rows (M, words) brought to reduced row echelon form in place.
 
-    Only the first ``n_columns`` columns are given pivots; those beyond (right-hand sides) are carried along.
+    Only the first ``n_columns`` columns are given pivots; further columns (right-hand sides) are carried along.
     """
     pivots: list[int] = []
     operations = 0

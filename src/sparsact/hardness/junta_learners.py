@@ -229,7 +229,7 @@ def balanced_order(n: int, k: int, chance: float) -> int:
 
 
 def tabulated(points: NDArray[Any], labels: NDArray[Any], variables: Subset, work: Work) -> LearnedJunta:
-    """The labels, a function of the variables, as a table over those on which it depends."""
+    """The labels, a function of the variables, as a table over the variables that they depend on."""
     table = np.zeros(2 ** len(variables))
     table[_places(points, variables)] = labels
     if not table.all():

@@ -106,8 +106,8 @@ def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:
     Returns
     -------
     parity : LearnedParity
-        Right on all points in the span (over GF(2), as bits) of those given; :class:`InconsistentLabelsError` if none
-        has these labels.
+        Right on the span (over GF(2), as bits) of the given points; :class:`InconsistentLabelsError` if none has these
+        labels.
 
     Notes
     -----

@@ -89,7 +89,7 @@ def parity_contest(
     rng : numpy.random.Generator
         Source of all examples and points.
     tolerance, budget, answers : float, int, and {"adversarial", "sampling"}
-        Of the statistical queries of each learner.
+        Options of the statistical queries of each learner.
     n_examples : int
         Training examples of the regression.
 

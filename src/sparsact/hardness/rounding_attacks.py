@@ -58,7 +58,7 @@ def linearisation_samples(m: int, p: int, q: int) -> int:
     Returns
     -------
     samples : int
-        A tenth more than give as many equations as unknowns in the mean, and 10 q.
+        A tenth more samples than give, on average, as many equations as unknowns, and 10 q more.
     """
     shortest = [len(values) for values in _products_of_labels(p, q) if len(values) == q // p]
     return ceil(SPARE * q / sum(shortest) * linearisation_unknowns(m, p, q)) + 10 * q

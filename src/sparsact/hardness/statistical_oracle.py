@@ -42,7 +42,7 @@ class StatisticalQueryOracle(StatisticalQueries):
     budget : int, optional
         Maximum number of queries.
     failure_probability, rng : float, and numpy.random.Generator
-        Of sampled answers: the chance of each to be off by more than the tolerance, and the source of randomness.
+        For sampled answers: the chance of each to be off by more than the tolerance, and the source of randomness.
 
     Notes
     -----

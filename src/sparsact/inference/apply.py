@@ -141,8 +141,8 @@ def verified(
 ) -> list[PlannedBlock]:
     """Remove replacements that change what the model returns, though they should be exact.
 
-    That happens if something besides its block reads the pre-activations of a layer: those of a unit that is proved off
-    are 0. All blocks are tried together, and one by one only if the outputs differ.
+    That happens if something besides its block reads the pre-activations of a layer, because a unit that is proved off
+    has pre-activation 0. All blocks are tried together, and one by one only if the outputs differ.
     """
     replacements = [replacement for replacement, _ in planned]
     with ExitStack() as stack:
@@ -192,7 +192,7 @@ def _with_sparse_share(plan: BlockPlan, state: LayerState | None) -> BlockPlan:
 
 
 def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Tensor]:
-    """Copies of what the second layers of the blocks return, call by call, and of all that the model returns."""
+    """Copies of the outputs of the blocks' second layers, call by call, and of the model's outputs."""
     seen: list[Tensor] = []
     downs = [block.down for block in blocks]
     returned = observe(model, downs, [batch], lambda name, args, output: seen.append(output.clone()))

@@ -83,7 +83,7 @@ def load_sae(path: str | Path, sample: Tensor | None = None) -> Autoencoder:
     FileNotFoundError
         If a file is missing.
     ModelFileError
-        If a file is damaged, or its tensors are not those that its configuration describes.
+        If a file is damaged, or its tensors do not match its configuration.
     TypeError or ValueError
         If the configuration lacks a size, or describes something else than :class:`Autoencoder` computes.
 

@@ -85,14 +85,14 @@ class Block:
     gate : str or None
         Name of the linear layer G of a gated block.
     activation : Activation
-        f. Of a layer alone the identity, under the name of what makes the zeros, or ``"unknown"``.
+        f. For a layer alone the identity, named after what makes the zeros, or ``"unknown"``.
     private : bool
-        Whether nothing else in the model reads the pre-activations of units that are off, so that they may take any
-        value up to their threshold, and those of ``up`` in a gated block any value. False without thresholds.
+        Whether nothing else in the model reads the pre-activations of units that are off. They may then take any value
+        up to their threshold, and in a gated block the outputs of ``up`` any value. False without thresholds.
     readers : tuple of str
         Names of the modules that receive or return what such values would change: their hooks see it.
     up_rows, gate_rows : WeightRows or None
-        Of one layer that computes both, ``up`` and ``gate`` alike: which rows of its weight are W, and which are G.
+        If one layer is both ``up`` and ``gate``: which rows of its weight are W, and which are G.
     """
 
     name: str

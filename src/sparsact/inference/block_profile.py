@@ -25,7 +25,7 @@ from sparsact.validation.parameters import checked_size
 
 ALONE_NUMBERS: Final = 1 << 23  # most of a sample of a layer alone, whose rows are as wide as its units
 ALONE_ROWS: Final = 64  # that it has in any case: methods are timed on as many
-SCATTERED: Final = 1.5  # seconds for a byte of scattered rows, to those for one of a matrix read in order
+SCATTERED: Final = 1.5  # seconds per byte of scattered rows, over seconds per byte of a matrix read in order
 SCATTERED_BATCH: Final = 3.0  # the same for several rows, which a dense product computes together
 UNCERTIFIABLE: Final = (
     "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds depend on the input"
@@ -171,7 +171,7 @@ class BlockProfile:
         return positive and block_units(self.model, self.block) is not None
 
     def bound(self, method: str, quality: OutputQuality | None = None) -> float:
-        """Bytes of the dense block over those that an exact method, or one of some quality, reads at best."""
+        """Bytes that the dense block reads over the fewest that an exact method, or one of some quality, can read."""
         inputs, units, outputs = self.sizes
         item, density = self.sample.itemsize, self.density if quality is None else quality.density.value
         read = roofline(inputs, units, outputs, gated=self.block.gate is not None, itemsize=item, density=density)

@@ -28,7 +28,7 @@ from sparsact.kernels.largest import largest_outputs
 from sparsact.kernels.screen import MAX_INPUTS, SLACK, Widening
 from sparsact.validation.parameters import checked_size
 
-SMALLEST_REST: Final = 2.0**-8  # of a row's norm, that R is at least: about half of what int8 leaves out
+SMALLEST_REST: Final = 2.0**-8  # of a row's norm; R is no less: about half of what int8 leaves out
 
 ROWS_AT_ONCE: Final = 256  # inputs whose digits stay in the second cache while rows of the copy pass by
 
@@ -68,7 +68,7 @@ class CertifiedTopK:
 
     Notes
     -----
-    Of outputs that are equal the first come first; torch promises no order for these. Calls with gradients, on other
+    Equal outputs come in order of their index; torch promises no order for them. Calls with gradients, on other
     devices, under torch's tracing, and rows that are not finite or whose outputs may overflow are computed densely.
 
     Examples
@@ -169,19 +169,19 @@ class BoundedOutputs:
         return TopOutputs(values, indices)
 
     def fill(self, x: Tensor, rows: int, k: int) -> Tensor | None:
-        """Outputs (rows, s) that may be among the k largest, -infinity elsewhere; None if of a row nothing is known."""
+        """Outputs (rows, s) that may be among the k largest, -infinity elsewhere; None if nothing is known of a row."""
         out = x.new_empty(rows, len(self.screen.a))
         unknown = self.kernel.fill(x.data_ptr(), rows, k, out.data_ptr(), torch.get_num_threads())
         return None if unknown else out
 
 
 def norms(screen: Screen) -> Tensor:
-    """Upper bounds of the norms of the rows that a screen is of, times its column scales."""
-    return screen.Q + screen.R + 2 * screen.along.double().abs().sum(1)  # directions are of norm 2 at most
+    """Upper bounds of the norms of a screen's rows, times its column scales."""
+    return screen.Q + screen.R + 2 * screen.along.double().abs().sum(1)  # directions have norm 2 at most
 
 
 def widening(screen: Screen, weight: Tensor, bias: Tensor | None) -> Widening:
-    """What rounded outputs differ by from real numbers."""
+    """Bounds on the rounding errors of outputs."""
     number, d = torch.finfo(weight.dtype), weight.shape[1]
     gamma = 1.1 * (d + 2) * 2.0**-24
     # Products and sums may be flushed to zero where they are not normal.

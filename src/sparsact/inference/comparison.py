@@ -25,7 +25,7 @@ Loss = Callable[[Any, Batch], Tensor]
 
 @dataclass(frozen=True)
 class ModelComparison:
-    r"""Loss, perplexity and outputs of two models; standard errors are of paired differences over independent cases.
+    r"""Loss, perplexity and outputs of two models, with standard errors of paired differences over independent cases.
 
     Attributes
     ----------

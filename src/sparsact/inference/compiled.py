@@ -113,8 +113,8 @@ _CAN_TELL_EXPORT: Final = hasattr(torch.compiler, "is_exporting")  # torch 2.7
 def compiled_forward(layer: Any, x: Tensor, weight: Tensor | None) -> Tensor:
     """What the compiler records for a call of a sparse layer: the operator, or the dense product.
 
-    Dense where gradients are recorded, which then are those of ``nn.Linear``, and in ``torch.export``, whose program
-    must run without the layer. ``weight`` is None if the layer holds integers only.
+    Dense where gradients are recorded, so that they equal the gradients of ``nn.Linear``, and in ``torch.export``,
+    whose program must run without the layer. ``weight`` is None if the layer holds integers only.
     """
     bias = layer.bias
     recorded = torch.is_grad_enabled() and (

@@ -55,7 +55,7 @@ class Operation:
 
     @property
     def operands(self) -> list[Any]:
-        """Positional and keyword arguments, and those in a list."""
+        """Positional and keyword arguments; lists are flattened."""
         given = (*self.arguments, *self.keywords.values())
         return [operand for one in given for operand in (one if isinstance(one, list | tuple) else [one])]
 

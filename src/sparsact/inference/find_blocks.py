@@ -26,9 +26,9 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     r"""The feed-forward blocks of a model, in the order in which they run on the first batch of ``inputs``.
 
     A block is two layers of the class ``nn.Linear`` (or ``Conv1D`` of transformers) with an activation between,
-    :math:`V f(W x + b) + c`, or three, :math:`V (f(G x + a) \odot (W x + b)) + c`, of which the first two may be the
-    halves of one layer's output. It is found by what the model computes: from which layers' outputs, and
-    by which operations, the input of a linear layer was made. Names and classes of modules play no part. The operations
+    :math:`V f(W x + b) + c`, or three, :math:`V (f(G x + a) \odot (W x + b)) + c`, where one layer may compute both G
+    and W. It is found by what the model computes: which layers' outputs, and which operations, made the input of a
+    linear layer. Names and classes of modules play no part. The operations
     found are evaluated on other numbers, to check that they are an activation and to find where it is 0. They may be
     elementwise, a batch norm in evaluation mode included, or along the units, which then must leave some exactly 0: a
     top-k, or a cutoff by mean and deviation. Factors and masks that the model multiplies with besides are left out.
@@ -54,7 +54,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     Raises
     ------
     ValueError
-        If there is no block, with what came nearest; or if parameters are on the ``meta`` device.
+        If there is no block (the message says what came nearest), or if parameters are on the ``meta`` device.
     TypeError
         If ``model`` is no ``nn.Module``, or compiled by TorchScript.
 
@@ -198,7 +198,7 @@ def _with_readers(
     readers: Mapping[str, dict[Expression, None]],
     tracer: DataflowTracer,
 ) -> Block:
-    """The block of a call, with what reads the pre-activations of ``inner``, its layers before the activation."""
+    """The block of a call, with all readers of the pre-activations of ``inner``, its layers before the activation."""
     read = dict.fromkeys([*(reader for name in inner for reader in readers[name]), *made.factors])
     private = block.exact and not any(_depends_on_off_units(one, block, made.like) for one in read)
     shown_to = dict.fromkeys(
@@ -212,7 +212,7 @@ def _with_readers(
 
 
 def _agree(first: Block, other: Block | None, like: Tensor) -> bool:
-    """Whether two calls are of one block: of the same layers, with the same activation between."""
+    """Whether two calls belong to one block: they use the same layers, with the same activation between."""
     if other is None or (first.up, first.gate, first.up_rows) != (other.up, other.gate, other.up_rows):
         return False
     numbers = torch.linspace(-8, 8, 65, dtype=like.dtype, device=like.device)

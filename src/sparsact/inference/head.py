@@ -63,7 +63,7 @@ def needing(logits: Logits) -> Iterator[None]:
 class LargestOutputs(Selector):
     """Outputs that may be among the k largest of their row, exactly, and -infinity elsewhere; ties with the k-th stay.
 
-    ``bounds`` are of the layer's weights.
+    ``bounds`` are computed from the layer's weights.
     """
 
     k: int
@@ -123,7 +123,7 @@ def apply_head(model: nn.Module, name: str, k: int, batch: Batch, sample: Tensor
     Raises
     ------
     ValueError
-        If on the batch the model computes something else from what the layer leaves out.
+        If on the batch the model uses outputs that the layer leaves out.
     """
     bounds: WeightCache[BoundedOutputs] = WeightCache(partial(BoundedOutputs, sample=sample))
     state = LayerState(FloatWeights, LargestOutputs(k, bounds))

@@ -79,7 +79,7 @@ def int8_copy(weight: Tensor, columns: Tensor, directions: Tensor) -> Int8Copy:
 
 
 def scales_and_directions(weight: Tensor, sample: Tensor) -> tuple[Tensor, Tensor]:
-    """Powers of two c (d,) that minimise the bound of what the copy leaves out on a sample of inputs (n, d), and M."""
+    """Powers of two c (d,) that minimise the bound on the copy's error for a sample of inputs (n, d), and M."""
     spread = sample.double().square().mean(0).sqrt()
     positive = spread[spread > 0]
     if not len(positive):

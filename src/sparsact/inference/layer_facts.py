@@ -73,13 +73,13 @@ class LayerFacts:
     kind : str
         Its class, with the module that defines it.
     role : str
-        ``"linear"``: an ``nn.Linear`` or ``Conv1D``; ``"similar"``: it looks like one and is of another class;
+        ``"linear"``: an ``nn.Linear`` or ``Conv1D``; ``"similar"``: it looks like one but has another class;
         ``"convolution"``; ``"routed"``: a layer of this library that computes chosen units alone; ``"experts"``: it
         stacks experts in one parameter a projection; ``"other"``.
     forward : bool
         Whether a linear layer computes by the forward of its class.
     unchanged : bool
-        Whether it is of ``nn.Linear``, ``Conv1D`` or ``FalconLinear`` itself, and of no subclass, with that forward.
+        Whether its class is ``nn.Linear``, ``Conv1D`` or ``FalconLinear``, no subclass, with the forward of the class.
     transposed : bool
         Whether its weight is (inputs, outputs), as that of ``Conv1D``.
     weight : Tensor or None

@@ -103,7 +103,7 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
                 counter.paused = counter.calls > 0
             for layer in layers.values():
                 layer.paused = layer.numbers > 0
-            with showing_all_experts(model):  # those that no token chose are measured on tokens of other experts
+            with showing_all_experts(model):  # experts that no token chose get other experts' tokens
                 call(model, first)
     unseen = [counter.name for counter in counters if not counter.calls]
     if unseen:

@@ -152,7 +152,7 @@ def exact_replacement(
 
 
 def block_units(model: nn.Module, block: Block) -> tuple[ActivationConstants, Readers] | None:
-    """What tells a layer of a block whether it may leave out units that are off; None if it may not."""
+    """Selector that lets a layer of a block leave out units that are off; None if it may not."""
     constants = activation_constants(model, block.activation)
     before = [layer for role, layer in block.linears(model).items() if role != "down"]
     hooked = has_global_hooks() or Readers(model, block.readers).hooked or any(map(has_hooks, before))
@@ -169,7 +169,7 @@ def gated_layers(
     state: Callable[[Selector], LayerState],
     screens: Screens | None = None,
 ) -> dict[str, LayerState]:
-    """States of gate and up-projection of a block whose units that are off are exactly 0: the gate tells which."""
+    """States of gate and up-projection of a block whose off units are exactly 0; the gate decides which are off."""
     gate: Any = block.linears(model)["gate"]
     memo = GateMemo(block.activation)
     selectors = {block.gate: SwitchedOn(*units, screens, memo), block.up: WhereGateIsOn(*units, gate, memo)}

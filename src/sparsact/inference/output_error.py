@@ -64,8 +64,8 @@ def row_errors(before: Sequence[Tensor], after: Sequence[Tensor]) -> tuple[float
         \sqrt{\sum_i \|y'_i - y_i\|^2 \Big/ \sum_i \|y_i\|^2}, \qquad
         \max_i \|y'_i - y_i\| \Big/ \sqrt{\tfrac{1}{m} \sum_j \|y_j\|^2}.
 
-    Tensors are of the same shapes, and their m rows run along the last axis. Entries that were not finite before are
-    left out. Both are nan without a row, or if the rows before are 0.
+    Tensors before and after have the same shapes, and their m rows run along the last axis. Entries that were not
+    finite before are left out. Both errors are nan without a row, or if the rows before are 0.
 
     >>> row_errors([torch.tensor([[3.0, 4.0], [5.0, 0.0]])], [torch.tensor([[3.0, 4.0], [5.0, 1.0]])])
     (0.1414213562373095, 0.2)
@@ -87,7 +87,7 @@ def row_errors(before: Sequence[Tensor], after: Sequence[Tensor]) -> tuple[float
 class OutputQuality:
     r"""Effect of leaving out activations on the output of a block, over rows taken as independent.
 
-    With h the activations of a row and h' those that are kept:
+    With h the activations of a row, and h' the same with 0 where they are left out:
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class OutputQuality:
 
     @classmethod
     def of(cls, rule: Callable[[Tensor], Tensor], weights: BlockWeights, x: Tensor) -> OutputQuality:
-        """Measured on inputs ``x`` (m, d) of the block, whose activations ``rule`` maps to those that are kept."""
+        """Measured on inputs ``x`` (m, d) of the block; ``rule`` sets the activations to 0 that it leaves out."""
         h = weights.hidden(x)
         kept = rule(h)
         errors, sizes = (weights.output(one).double().square().sum(1) for one in (h - kept, h))

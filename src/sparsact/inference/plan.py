@@ -172,11 +172,11 @@ class HeadPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plans of all blocks of a model, its times, and of a quantised model the errors on the inputs shown.
+    """The plans of all blocks of a model, its times, and the errors of a quantised model on the inputs shown.
 
-    Of a quantised model ``"dense"`` in the plan of a block reads all integers, ``"exact"`` only of units whose code is
-    not that of 0, with the same output but for the groups of int4 weights, which then hold outputs of a unit in the
-    second layer. ``density`` is the share of such units, and ``seconds["float"]`` the time before quantisation.
+    In a quantised model, a block with the plan ``"dense"`` reads all integers; ``"exact"`` reads the integers of units
+    whose code is not that of 0. Outputs are the same, except that int4 weights of the second layer are then grouped by
+    unit. ``density`` is the share of such units, and ``seconds["float"]`` the time before quantisation.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ class Plan:
         return 1.0 if dense else nan
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
+        """All figures, as JSON holds them; None where not measured or infinite."""
         rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
         whole = None if self.whole is None else finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
         blocks, forecast = [finite(row) for row in rows], finite(self.forecast)

@@ -128,10 +128,9 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
 
     Notes
     -----
-    Three forward passes, and three more for a head, and reading the weights once for their digest; one pass if the
-    layers are quantised. Integers
-    are mapped from the file, which processes share and which must stay as it is while the model is in use. Times are of
-    the machine that made the plan: call :func:`sparsify` on another one.
+    Takes three forward passes, three more for a head, and one reading of the weights for their digest; one pass if the
+    layers are quantised. Integers are mapped from the file: processes share it, and it must not change while the model
+    is in use. Times were measured on the machine that made the plan: call :func:`sparsify` on another one.
 
     Examples
     --------
@@ -239,7 +238,7 @@ def _replacement(model: nn.Module, block: Block, plan: BlockPlan, state: dict[st
         return Replacement()
     thresholds = block.activation.zero_below  # 0 need not switch off what was certified with others
     certified = plan.method == "certified" and block.up and (thresholds is None or bool((thresholds >= 0).all()))
-    if certified:  # a sample of no rows: it is of use only if the weights change
+    if certified:  # an empty sample: it matters only if the weights change
         return certified_replacement(model, block, torch.empty(0, block.sizes(model)[0]))
     return exact_replacement(model, block)
 

@@ -85,7 +85,7 @@ def roofline(
     zeros : bool
         Whether units are exactly zero when they are off: otherwise no exact method applies.
     thresholds : bool
-        Whether a threshold of each unit tells which are off: otherwise nothing is screened, and certified is exact.
+        Whether units are off below a threshold each: otherwise nothing is screened, and certified is exact.
 
     Returns
     -------

@@ -100,7 +100,7 @@ class SwitchedOn(BlockUnits):
     screens : WeightCache of Screen, or None
         Proves units off, which are then not computed; None computes all.
     memo : GateMemo or None
-        Of a gated block.
+        Memo of a gated block.
     calls_to_skip : int
         Next calls without a screen, because too many units were on.
     """
@@ -168,7 +168,7 @@ class SwitchedOn(BlockUnits):
 
     @property
     def watched(self) -> Any:
-        """Those that receive pre-activations."""
+        """Modules that receive pre-activations."""
         return self.readers.places
 
 
@@ -210,7 +210,7 @@ class GateThenUp(SwitchedOn):
     Attributes
     ----------
     gate_rows, up_rows : WeightRows
-        Of the two.
+        Rows of the weight that belong to each.
     activation : Activation
     up_weights : WeightCache of WeightForm
         The form of the weights of the up-projection; the layer's state holds that of the gate's.
@@ -297,7 +297,7 @@ class GateMemo:
         return GateActivations(values, self.activation.units_on(values))
 
     def store(self, x: Tensor, activations: GateActivations | None, *, by_gate: bool) -> None:
-        """Keep the gate activations of ``x``, or that they are not computed yet, in place of what was stored."""
+        """Store the gate activations of ``x``, or None if they are not computed yet, in place of the stored ones."""
         self._thread.stored = by_gate, x, _write_count(x), activations
 
     def pop(self, x: Tensor, *, by_gate: bool) -> GateActivations | None:

@@ -115,7 +115,7 @@ def within_error(rule: Callable[[int], Rule], last: int, weights: BlockWeights, 
 
     with h' what the rule keeps of the activations h. ``rule(i)`` leaves out more for a larger i of 0 ... ``last``, and
     ``rule(0)`` is taken to be within. The next rule has a larger error, unless the last is returned; where the error
-    grows with i, as it does but for cancellation between units, i is the largest possible.
+    grows with i, as it does unless units cancel each other, i is the largest possible.
     """
     h = weights.hidden(x)
     whole = float(weights.output(h).double().square().sum())
@@ -142,8 +142,8 @@ def calibrated(
 ) -> tuple[Threshold | TopKActivations, OutputQuality]:
     """The better of two rules that meet a target on three quarters of the rows, and its quality on the others.
 
-    Of the rules for a density the one with the smaller error there, of those for an error the one that keeps fewer
-    units. Where a model scales rows, no threshold fits all of them: the largest activations of each are kept.
+    Better means a smaller error if the target is a density, and fewer units kept if the target is an error. Where a
+    model scales rows, no threshold fits all of them: the largest activations of each are kept.
 
     Parameters
     ----------

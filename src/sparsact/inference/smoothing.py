@@ -62,7 +62,7 @@ def column_scales(weight: Tensor, sizes: Tensor) -> Tensor:
     ----------
     weight : Tensor of shape (outputs, inputs)
     sizes : Tensor of shape (inputs,)
-        Largest absolute values of inputs; of those that were always 0 the median of the others is taken.
+        Largest absolute value of each input; 0 is replaced by the median of the others.
 
     References
     ----------

@@ -95,7 +95,7 @@ class LayerState:
     place : torch.device
         Where a dropped weight was.
     handle : Tensor or None
-        Of the layer, for compiled graphs.
+        Handle of the layer, for compiled graphs.
     suspected_writes : int
         How many events were seen after which the weights may have changed without torch counting it.
     calls, sparse_calls : int

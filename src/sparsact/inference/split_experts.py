@@ -1,6 +1,6 @@
-"""Experts as modules of their own, in the place of those that a model stacks in one parameter per projection.
+"""Split experts, which a model stacks in one parameter per projection, into modules of their own.
 
-Blocks are found, measured and made sparse expert by expert then. The experts' weights are views of the stacked ones,
+Blocks are then found, measured and made sparse expert by expert. The experts' weights are views of the stacked ones,
 which return when the experts are joined; ``state_dict`` and ``load_state_dict`` know the stacked ones alone.
 """
 
@@ -117,7 +117,7 @@ class SplitExperts(nn.Module):
             self.add_module(number, Expert(parameters, self.function()).train(self.training))
 
     def _views(self, stacked: Mapping[str, nn.Parameter]) -> Iterator[tuple[str, nn.Parameter]]:
-        """Parameters of the experts that are views of stacked ones, and trained if those are."""
+        """Parameters of the experts, as views of the stacked ones; trained if the stacked ones are."""
         for name, one in stacked.items():
             trained = one.requires_grad and not one.is_inference()
             for part, view in self.parts({name: one}):
@@ -151,7 +151,7 @@ class SplitExperts(nn.Module):
         del self._stacked, self._joined_class
 
     def joined(self) -> dict[str, nn.Parameter]:
-        """The stacked parameters, but those with dropped parts; built again unless the experts share their memory."""
+        """The stacked parameters, without any whose parts were dropped; built again unless the experts share memory."""
         held = dict(self.named_parameters())
         found: dict[str, nn.Parameter] = {}
         for name, one in self._stacked.items():
@@ -200,7 +200,7 @@ class StackedExperts(SplitExperts):
         return {"gate_up_proj": ("gate_proj", "up_proj"), "up_proj": ("up_proj",), "down_proj": ("down_proj",)}
 
     def function(self) -> Activation:
-        """Of the module itself."""
+        """The module's own activation."""
         function: Any = self.act_fn
         return function  # type: ignore[no-any-return] # a module's attributes have no types
 
@@ -215,7 +215,7 @@ class SplitMixture(SplitExperts, MixtureOfExperts):
     transposed = True
 
     def projections(self) -> dict[str, tuple[str, ...]]:
-        """Of experts with a gate and without."""
+        """Names of the projections of experts with a gate or without."""
         up = ("gate_proj", "up_proj") if self.is_gated else ("up_proj",)
         return {"up_weight": up, "up_bias": up, "down_weight": ("down_proj",), "down_bias": ("down_proj",)}
 
@@ -293,7 +293,7 @@ def join_experts(model: nn.Module) -> None:
 
 @contextmanager
 def showing_all_experts(model: nn.Module) -> Iterator[None]:
-    """Let each call of split experts show its first token to those that no token chooses, to observe them too."""
+    """Let each call of split experts show its first token to experts that no token chooses, to observe them too."""
     found = [module for module in model.modules() if isinstance(module, SplitExperts)]
     try:
         for module in found:

@@ -1,4 +1,4 @@
-"""Operations of torch as the trace sees them: what they keep of a row, and those along the last axis on rows."""
+"""Operations of torch as the trace sees them: what they keep of a row, and which work along the last axis."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def bound(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Gi
 
 
 def positional(func: OpOverload, given: Given) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments by position, and those that are given by name alone."""
+    """Positional arguments, and keyword-only arguments by name."""
     named = [one.name for one in func._schema.arguments if one.kwarg_only]
     return [value for name, value in given.items() if name not in named], {name: given[name] for name in named}
 

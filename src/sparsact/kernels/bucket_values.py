@@ -56,9 +56,9 @@ def predictor(
     """Values at rows: the trend (d, targets), and the tables' average by weight, or first answer.
 
     It is called with ``(X, values, total, n_threads)`` and fills ``values`` (m, targets) and ``total`` (m,), the weight
-    behind each: 0 where every table misses. Buckets are ``records`` as :func:`packed` has them; at weight 0 one is
-    empty. Arrays are held, not copied, and ``records`` filled in as buckets are solved; the kernels are those chosen
-    when it was made.
+    behind each: 0 where every table misses. Buckets are ``records`` as :func:`packed` has them; a bucket of
+    weight 0 is empty. Arrays are held, not copied, and ``records`` filled in as buckets are solved. The kernels are
+    chosen when the function is made.
     """
     return dispatch.chosen.BucketPredictor(*hashes, slots, degree, records, trend, combine, *unsolved)
 

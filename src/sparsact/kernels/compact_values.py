@@ -25,10 +25,10 @@ def predictor(
 ) -> Any:
     """A function of ``(X, values, total, n_threads)`` that fills values (m, targets), and the weight (m,) behind each.
 
-    ``starts`` (2**c + 1,), c > 0, tells where the keys of each first c bits begin, and ``tags`` (B,) are the next 32
+    ``starts`` (2**c + 1,), c > 0, has the place where keys with given first c bits begin; ``tags`` (B,) has the next 32
     bits of each key. Coefficients (B, D, targets) and weights (B,) are both float64, or float32 with weights of float32
     or uint16; values are added up in float64: the average by weight over tables, or the first table that is not empty.
-    Arrays are held, not copied, but by the reference.
+    Arrays are held, not copied, except by the reference.
     """
     return dispatch.chosen.compact_predictor(*hashes, starts, tags, degree, coefficients, weights, combine)
 

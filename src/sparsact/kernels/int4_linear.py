@@ -38,7 +38,7 @@ class Int4Linear:
         is contiguous is used as it is. Also in tiles (:func:`~sparsact.kernels.int8_linear.tiled`), for :attr:`rows`
         alone, which is then fastest.
     multipliers : ndarray of shape (t, groups), int8
-        Of each group of a row; for all groups of ``packed`` or for the first. Of tiles from :func:`tiled_multipliers`.
+        One per group of a row, for all groups of ``packed`` or the first; for tiles from :func:`tiled_multipliers`.
     scale : ndarray of shape (outputs,), float32
         Scale of each output's weights.
     bias : ndarray of shape (outputs,), float32

@@ -1,4 +1,4 @@
-"""Kernel of the largest outputs of a linear layer: those that bounds leave in doubt are computed, and no others.
+"""Kernel of the largest outputs of a linear layer: it computes only the outputs that bounds leave in doubt.
 
 The bounds, and their proof, are in :mod:`sparsact.inference.certified_screen`, whose names are used here.
 """
@@ -26,10 +26,10 @@ def largest_outputs(screen: Any, W: Array, bias: Array | None, widening: Widenin
     screen : object
         As :func:`~sparsact.kernels.screen.screen` returns it.
     W : ndarray of shape (s, d)
-        The weights that the screen is of: float32, float16, or bfloat16 as uint16, C-contiguous.
+        The weights that the screen was made from: float32, float16, or bfloat16 as uint16, C-contiguous.
     bias : ndarray of shape (s,), optional
     widening : Widening
-        What outputs as they are rounded may differ by from real numbers.
+        Bounds on the rounding errors of outputs.
 
     Returns
     -------

@@ -56,7 +56,7 @@ class MonomialTable:
 
     @classmethod
     def of(cls, columns: NDArray[np.uint64], n_rows: int, degree: int) -> MonomialTable:
-        """Of packed columns (n, words); monomials have sizes 1 (2, where columns are pairs) to ``degree``."""
+        """The table of packed columns (n, words); monomials have sizes 1 (2, where columns are pairs) to ``degree``."""
         n = len(columns)
         blocks = max(1, -(-n_rows // (GROUP * GROUPS)))
         nibbles = np.zeros((n, blocks * GROUPS), dtype=np.uint8)

@@ -10,7 +10,7 @@ gives the same bits. A gated block is, with a mask that is its own activations::
     SparseProduct(V, c)(gate * up, out)
 
 Both kernels hold their weights, so that a call passes three addresses and three numbers: what a layer of a model
-calls is ``at``, with ``Tensor.data_ptr``. The kernels are those chosen when the object was made.
+calls is ``at``, with ``Tensor.data_ptr``. The kernels are chosen when the object is made.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SparseProduct:
     bias : ndarray of shape (n,), optional
         c, of the dtype of the numbers; held, not copied.
     numbers : dtype, optional
-        Of H, bias and result: that of ``V``, or float32 where ``V`` is bfloat16.
+        Type of H, bias and result: that of ``V``, or float32 where ``V`` is bfloat16.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class ActiveDot:
     bias : ndarray of shape (s,), optional
         b, of the dtype of the numbers; held, not copied.
     numbers : dtype, optional
-        Of X, bias and result: that of ``W``, or float32 where ``W`` is bfloat16.
+        Type of X, bias and result: that of ``W``, or float32 where ``W`` is bfloat16.
 
     Attributes
     ----------

@@ -173,7 +173,7 @@ class _Screen:
 
 
 class _Prepared(NamedTuple):
-    """Unit b of an input, integers p, components h, the norms E and N of what these leave out, and that of z."""
+    """Unit b of an input, integers p, components h, the norms E and N of what these leave out, and the norm of z."""
 
     b: float
     p: NDArray[np.int64]

@@ -49,7 +49,7 @@ def top_k_dot(values: Array, A: Array, k: int, *, absolute: bool = False, n_thre
     values : ndarray of shape (m, t)
         As for :func:`top_k`.
     A : ndarray of shape (T, t)
-        Of the dtype of ``values``, C-contiguous.
+        Has the dtype of ``values``; C-contiguous.
 
     Notes
     -----

@@ -1,7 +1,7 @@
 r"""Subsets of at most K coordinates in numeric order, their ranks, and symmetric differences of pairs.
 
 The subsets before :math:`U = \{e_0 > e_1 > \dots\}` part from it at some :math:`e_j`, which they lack: they hold at
-most :math:`K - j` of the coordinates below it. So the rank of U is the sum over j of the number of those.
+most :math:`K - j` of the coordinates below it. So the rank of U is the sum of these numbers over j.
 """
 
 from __future__ import annotations

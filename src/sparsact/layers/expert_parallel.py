@@ -31,7 +31,7 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
     model : torch.nn.Module
         Model with the same parameters on every process, from one seed or loaded.
     mesh : DeviceMesh
-        Of one dimension, from ``torch.distributed.device_mesh.init_device_mesh("cpu", (n_processes,))``.
+        A mesh of one dimension, from ``torch.distributed.device_mesh.init_device_mesh("cpu", (n_processes,))``.
 
     Returns
     -------

@@ -177,7 +177,7 @@ class HashMemory(Memory):
         return selection if mask is None else selection.masked(mask[..., first:].reshape(-1))
 
     def _windows(self, x: Tensor, documents: Tensor | None, mask: Tensor | None) -> Tensor:
-        """The id of each token and of those before it, (..., T, N), canonical, and -1 for none."""
+        """Canonical ids (..., T, N) of each token and the tokens before it; -1 for none."""
         n = self._router.ngram[-1]
         ids = of_tokens(x, "x", "token ids")
         if not ids.ndim or ids.shape[-1] < n:

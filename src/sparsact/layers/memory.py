@@ -1,4 +1,4 @@
-"""What memories share: an input reads those rows of a large table that a router names."""
+"""Base of memories: each input reads the rows of a large table that a router names."""
 
 from __future__ import annotations
 

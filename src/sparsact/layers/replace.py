@@ -28,8 +28,8 @@ def replace_experts(model: nn.Module) -> int:
     Parameters
     ----------
     model : torch.nn.Module
-        Of transformers 5 or later: Mixtral, Qwen3-MoE, DeepSeek-V3, gpt-oss, Nemotron-H and others whose experts have
-        stacked weights; Llama 4; and Switch transformers.
+        A model of transformers 5 or later: Mixtral, Qwen3-MoE, DeepSeek-V3, gpt-oss, Nemotron-H and others whose
+        experts have stacked weights; Llama 4; and Switch transformers.
 
     Returns
     -------

@@ -86,7 +86,7 @@ class RoutingLosses:
         if self._before is None:
             return counts
         if [*map(len, self._before)] != [*map(len, counts)]:
-            fact = "the earlier part is of another model"
+            fact = "the earlier part ran another model"
             if len(self._before) != len(counts):
                 fact = f"layers ran {len(self._before)} times in the earlier part and {len(counts)} times in this one"
             raise RuntimeError(f"{fact}; run the same model in each.")
@@ -162,7 +162,7 @@ def routing_losses(
     ValueError
         If the model has no routed layer.
     RuntimeError
-        If ``total`` is read before a layer has run, or if the earlier part is of another model.
+        If ``total`` is read before a layer has run, or if the earlier part ran another model.
 
     Notes
     -----

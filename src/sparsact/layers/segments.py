@@ -34,7 +34,7 @@ class Groups:
     starts : (E + 1,) int64
         First slot of each expert.
     n_slots : int
-        Number of slots; those beyond the last expert's, and the last ones of each, stay empty.
+        Number of slots; slots beyond the last expert's, and unused ones at each expert's end, stay empty.
     """
 
     slots: Tensor

@@ -1,4 +1,4 @@
-"""How sure any fitted model is of contrasts: weighted sums of its values at some rows, such as differences."""
+"""Uncertainty of contrasts of any fitted model: weighted sums of its values at some rows, such as differences."""
 
 from __future__ import annotations
 

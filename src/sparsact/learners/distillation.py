@@ -101,7 +101,7 @@ def distil(
         Most time for a row, measured here: hash tables shrink until a single query keeps it; of other students the time
         for a row of a batch is meant.
     confidence : float, default=0.95
-        Of the intervals.
+        Confidence of the intervals.
     random_state : int, RandomState or None, default=None
         Seed of the rows held out, of the folds and of the rows drawn.
 

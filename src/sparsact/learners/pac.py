@@ -218,7 +218,7 @@ def _checked_rows(X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.
 
 
 def _checked_network(inputs: str, real: bool, **parameters: float | None) -> dict[str, Any]:
-    """Those parameters of a class that are given; s and k, or k, W and B, or none."""
+    """The given parameters of a class: s and k, or k, W and B, or none."""
     given = {name: value for name, value in parameters.items() if value is not None}
     check_named(**given)
     if inputs == "uniform" and real:

@@ -90,7 +90,7 @@ def numeric_rows(learner: object, X: ArrayLike, y: object = "no_validation", **c
 
 
 def dense_blocks(X: Rows) -> Iterator[NDArray[Any]]:
-    """The rows as they are or, of a sparse matrix, blocks of rows (a multiple of 64, but for the last) as arrays."""
+    """The rows as they are; from a sparse matrix, blocks of rows (a multiple of 64, except the last) as arrays."""
     if isinstance(X, np.ndarray):
         yield X
         return

@@ -19,8 +19,8 @@ from sparsact.saving.onnx_file import ELEMENTS, OnnxGraph
 
 Array = NDArray[np.float64]
 
-MOST_PRODUCTS: Final = 1 << 17  # of columns, those that others begin with included
-MOST_BITS: Final = 16  # of a table of all values
+MOST_PRODUCTS: Final = 1 << 17  # of columns, prefixes of other products included
+MOST_BITS: Final = 16  # in a table of all values
 OPSET: Final = 18
 _IN_C: Final = Template("""\
 $head

@@ -26,7 +26,7 @@ def stacking_weights(predicted: Array, y: Array, prior: Array) -> Array:
     .. math:: \frac1m \|P w - y\|^2 + \frac{c}{m}\, \min_j e_j\, \|w - w_0\|^2,
 
     with the mean squared errors e of the models, c = 60, and :math:`w_0` in proportion to the prior weights over
-    :math:`e^2`: few rows tell how good each model is before they tell how their errors go together.
+    :math:`e^2`: few rows are enough to see how good each model is, but not how their errors go together.
 
     References
     ----------

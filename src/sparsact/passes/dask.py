@@ -60,7 +60,7 @@ Work = Callable[..., tuple[int, Any]]
 
 
 def of_partition(work: Work) -> Callable[..., Any]:
-    """Work on one partition, which tells its progress and names the partition in what it raises."""
+    """Work on one partition that reports its progress and names the partition in its errors."""
 
     @wraps(work)
     def named(shared: object, task: PassTask[Reader], *pieces: object) -> Any:
@@ -88,7 +88,7 @@ def summed(statistic: Statistic[Batch], part: Partition[Reader], *pieces: object
 
 
 def joined(statistic: Statistic[Batch], parts: Sequence[PartialSum]) -> PartialSum:
-    """The parts merged in their order; they stay as they are, because a lost result may ask for them again."""
+    """The parts merged in order. They are not changed: if the result is lost, they are merged again."""
     n_rows, some = sum(part.n_rows for part in parts), [part for part in parts if part.n_rows]
     if len(some) < 2:
         return PartialSum(parts[0].first, parts[-1].last, n_rows, (some or parts)[0].sums)
@@ -260,7 +260,7 @@ def _workers(stack: ExitStack, address: str, scheduler: LocalCluster | str, wait
     except TimeoutError as error:
         raise ValueError(
             f"cluster {address}: no worker joined within {wait} s; start workers there, and "
-            "see why those that were started ended."
+            "see why the workers that were started ended."
         ) from error
     return Engine(client)
 

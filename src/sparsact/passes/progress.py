@@ -27,7 +27,7 @@ class Progress:
     stage : str
         Such as ``"counting"``, ``"classes"``, ``"sampling"``, ``"reading"``, ``"choosing"`` or ``"learning"``.
     partitions, n_partitions : int
-        Partitions that are done, and all of them (of an iterable: those that came so far); 0 where there are none.
+        Partitions that are done, and all of them (for an iterable, all so far); 0 where there are none.
     n_rows : int
         Rows read so far; with partitions, the rows of the ones that are done.
     total : int or None
@@ -35,7 +35,7 @@ class Progress:
     resumed : int
         Rows among ``n_rows`` that an earlier run has read; they say nothing about the speed of this one.
     seconds : float or None
-        Of the stage, once it is over.
+        Duration of the stage, once it is over.
     note : str
         A sentence for a person, such as how long the rest may take; then there is no stage.
     """

@@ -40,9 +40,9 @@ class FileStamp(Protocol):
 
 
 def fingerprint(files: Iterable[tuple[Path, FileStamp]], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that decides the result of a fit: the version of its sums, options by their names, and files.
+    """Everything that decides the result of a fit: the version of its sums, options by name, and files.
 
-    Of a file: its name without the folder, size, time of the last change, and a digest of both ends.
+    A file enters by its name without the folder, size, time of the last change, and a digest of both ends.
     """
     stamped = [[path.name, stamp.size, stamp.written, _ends(path)] for path, stamp in files]
     return {"version": SUMS_OF, "options": dict(options), "files": stamped}

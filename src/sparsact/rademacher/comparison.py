@@ -60,7 +60,7 @@ def compare(
     Parameters
     ----------
     complexity : Estimate
-        Of :func:`~sparsact.rademacher.exact_complexity` or :func:`~sparsact.rademacher.lower_complexity`.
+        Result of :func:`~sparsact.rademacher.exact_complexity` or :func:`~sparsact.rademacher.lower_complexity`.
     X, s, k, W, B
         Its arguments. The dense class counts as k = s.
 

@@ -43,7 +43,7 @@ def spread_network(signs: ArrayLike, k: int = 1, *, W: float = 1.0) -> SparselyA
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of ``k * n_directions`` units, scale W and B = 0.
+        Network of ``k * n_directions`` units, with scale W and B = 0.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def gathered_network(signs: ArrayLike, k: int = 1, *, W: float = 1.0) -> Sparsel
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of ``k * n_directions`` units, scale W and B = 0; all are active at one direction, so k in the mean.
+        Network of ``k * n_directions`` units, scale W and B = 0; all are active at one direction, k in the mean.
 
     Examples
     --------

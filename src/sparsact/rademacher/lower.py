@@ -101,7 +101,7 @@ class Problem:
         sums, moments = (np.pad(np.cumsum(part, axis=0), ((1, 0), (0, 0))) for part in (weights, weights * descending))
         values = np.take_along_axis(moments, counts, 0) - candidates * np.take_along_axis(sums, counts, 0)
         gains = np.abs(values) * self.scale(candidates)
-        highest = np.where(room[:, None], -np.inf, heights).max(axis=0)  # of those where the unit must be off
+        highest = np.where(room[:, None], -np.inf, heights).max(axis=0)  # among points where the unit must be off
         gains[(candidates < highest) | (counts > limit)] = -np.inf
         best = np.argmax(gains, axis=0)[None]
         chosen, gain, value = (np.take_along_axis(table, best, 0)[0] for table in (candidates, gains, values))
@@ -226,7 +226,7 @@ def correlating_network(
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of s units and scale at most (W, B), with at most k active at each row of ``X`` and ``support``.
+        Network of s units and scale at most (W, B), with at most k active at each row of ``X`` and ``support``.
     """
     rows, everywhere = checked_sample(X, support)
     c = checked_reals(coefficients, "`coefficients`")

@@ -182,7 +182,7 @@ class InputChoice(ExpertGate):
 
 
 def rounded_up(share: float | Array) -> Any:
-    """The least whole number that is not below a number, or each of an array, but for its rounding."""
+    """The least whole number not below a number, or each number of an array, up to rounding."""
     if isinstance(share, float) or not hasattr(share, "shape"):  # torch.export has floats of a kind of its own
         return ceil(share - ROUNDING)
     return namespace(share).ceil(share - ROUNDING)

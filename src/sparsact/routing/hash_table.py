@@ -126,7 +126,7 @@ def clustered_table(
     Parameters
     ----------
     embeddings : array-like of shape (n_tokens, d)
-        Of a trained model, for instance.
+        Embeddings of a trained model, for instance.
     n_experts, n_active : int
         Centres, and centres per token.
     random_state : int, default=0

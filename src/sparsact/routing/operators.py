@@ -23,13 +23,13 @@ class Operator:
     function : callable
         Computes a new tensor.
     composed : callable, default=None
-        The same of torch's own operators, for ``torch.func`` transforms and for ``torch.onnx.export``. None for a
+        The same by torch's own operators, for ``torch.func`` transforms and for ``torch.onnx.export``. None for a
         function that only GPUs run.
     fake : callable
-        Of the same arguments, an empty tensor of its shape.
+        Takes the same arguments, and returns an empty tensor of the shape of the result.
     save, backward : callable, default=None
         ``save(ctx, inputs, output)``, and ``backward(ctx, needs, gradient)`` with a gradient for each input, where
-        ``needs`` tells which are needed. None for a function that is not differentiated.
+        ``needs`` says which are needed. None for a function that is not differentiated.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class _Direct(torch.autograd.Function):
 
 
 def is_watched(*inputs: object) -> bool:
-    """Whether a compiler, a tracer or a kind of tensor of its own wants to see operators."""
+    """Whether a compiler, a tracer or a special kind of tensor must see operators."""
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
         return True
     if _get_current_dispatch_mode() is not None or torch._C._are_functorch_transforms_active():

@@ -41,7 +41,7 @@ class ProductKeys(Router):
 
     Notes
     -----
-    Of units with equal scores the first win, as in :class:`TopK`. Where rounding alone makes two sums equal, another
+    Among units with equal scores the first win, as in :class:`TopK`. Where rounding alone makes two sums equal, another
     unit of the same score may win than a top-k of all t sums would choose.
 
     References

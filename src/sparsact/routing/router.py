@@ -190,7 +190,7 @@ def named(name: str, **hyperparameters: Any) -> Router:
     name : str
         Name of a router, such as ``"top_k"`` or ``"tree"``.
     **hyperparameters
-        Of that router.
+        Hyperparameters of that router.
 
     Returns
     -------

@@ -35,7 +35,7 @@ class Selection:
     real : (m,) bool or None
         False for padding; None where there is none.
     is_partial : bool
-        Whether a place is left empty by choice, as where experts choose their inputs, and not for want of a unit.
+        Whether a place is left empty by choice, as where experts choose their inputs, and not because no unit was free.
     length : int or None
         Inputs of a sequence, within which some losses take their means; None for all of them.
 

@@ -132,7 +132,7 @@ def load(path: str | Path) -> Any:
     Returns
     -------
     model : estimator or SparselyActivatedNetwork
-        Of the class that was saved.
+        An object of the class that was saved.
 
     Raises
     ------

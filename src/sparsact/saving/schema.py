@@ -157,7 +157,7 @@ def check_array(arrays: Arrays, name: str, dtype: Any, shape: Shape) -> NDArray[
 
 
 def add_prefix(name: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:
-    """Arrays, those there are, under names that begin with a name and a dot; :func:`strip_prefix` is the inverse."""
+    """Arrays that are not None, under names that begin with a name and a dot; :func:`strip_prefix` is the inverse."""
     return {f"{name}.{key}": array for key, array in arrays.items() if array is not None}
 
 

@@ -18,7 +18,7 @@ def exponents_of(values: Array) -> NDArray[np.int32]:
 
 
 def root_mean_square(values: Array, weights: Array) -> Array:
-    """Of each column, without overflow; SMALLEST or less counts as 0."""
+    """Root mean square of each column, without overflow; SMALLEST or less counts as 0."""
     largest = np.abs(values).max(axis=0)
     largest = np.where(largest > SMALLEST, largest, np.inf)
     root: Array = np.sqrt((weights / weights.sum()) @ (values / largest) ** 2)

@@ -7,9 +7,9 @@ over all points. The columns of S divide the points into :math:`2^{|S|}` cells o
 .. math:: d_S = 2^{-|S|} \sum_u \chi_S(u)\, q_u\, \bar r_u, \qquad
           s_S^2 = 4^{-|S|} \sum_u \frac{q_u}{m_u} \overline{r^2_u},
 
-with the share :math:`q_u` of the cell's points that no row has: the others are known but for their noise. A corner of
-few rows that the model has missed is in both for each interaction that it moves, and a cell of one row has its error.
-Of :math:`d_S^2` only what is beyond its own noise, :math:`s_S^2`, counts.
+with the share :math:`q_u` of the cell's points that no row has: the other points are known up to their noise. If the
+model has missed a corner with few rows, both sums show it for each interaction that the corner moves; a cell
+with one row counts with its error. Only the part of :math:`d_S^2` beyond its own noise, :math:`s_S^2`, counts.
 
 References
 ----------
@@ -86,7 +86,7 @@ class HeldOutRows:
 
     @cached_property
     def n_points(self) -> float:
-        """Distinct rows of the fit for each row that is kept, as far as these tell."""
+        """Distinct rows of the fit for each row that is kept, as far as the kept rows show."""
         return len(np.unique(np.packbits(self.bits, axis=1), axis=0)) / len(self.bits) * self.n_fitted / len(self.bits)
 
     def coefficient_error(self, subset: Sequence[int], target: int = 0) -> CoefficientError | None:

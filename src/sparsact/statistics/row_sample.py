@@ -18,9 +18,9 @@ _Rows = tuple[NDArray[Any], ...]  # by these names
 
 
 class RowSample:
-    """Rows of a table drawn at random, or all where they are few: those whose numbers have the smallest hashes.
+    """Rows of a table drawn at random, or all if they are few: rows whose numbers have the smallest hashes.
 
-    They depend on the seed and the numbers of rows alone, not on batches or on who has read which of them.
+    The sample depends only on the seed and the numbers of rows, not on batches or on who has read which of them.
     """
 
     def __init__(self, most: int, n_folds: int, seed: int) -> None:

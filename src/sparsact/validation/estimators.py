@@ -65,7 +65,7 @@ def refuse_named_columns(learner: object, X: object) -> None:
         )
 
 
-# scikit-learn 1.9 refuses weights that are all zero, unless it is told not to; earlier versions take them.
+# scikit-learn 1.9 refuses weights that are all zero, unless it is configured not to; earlier versions take them.
 _ZEROS: Final = {"allow_all_zero_weights"} & signature(_check_sample_weight).parameters.keys()
 
 

@@ -25,7 +25,7 @@ def some_rows(m):
 @pytest.mark.parametrize("name", ["product", "degree", "degree_site_pair + product"])
 @pytest.mark.parametrize("known", [None, 0.3])
 @pytest.mark.parametrize("direct", [False, True])
-def test_the_gradient_is_that_of_the_likelihood(name, known, direct, monkeypatch):
+def test_the_gradient_matches_the_likelihood(name, known, direct, monkeypatch):
     """Probes that are the unit vectors, times the root of their number, have the exact trace."""
     monkeypatch.setattr(posterior, "factor_is_faster", lambda *_: direct)
     m = 29
@@ -39,7 +39,7 @@ def test_the_gradient_is_that_of_the_likelihood(name, known, direct, monkeypatch
 
 
 def test_factors_are_made_where_they_take_less_time():
-    """Of few rows, and of up to 4,096 if the cube is so large that a step of conjugate gradients takes longer."""
+    """For few rows, and for up to 4,096 if the cube is so large that a step of conjugate gradients takes longer."""
     assert factor_is_faster(1_024, 5)
     assert not factor_is_faster(1_025, 5)
     assert factor_is_faster(2_048, 16)
@@ -92,5 +92,5 @@ def test_outliers_do_not_make_it_worse():
     found = fisher_scoring.refined(start, some._posterior.rows, rng=rng)
     fold = rng.permutation(400) % 5
     one, other = (fisher_scoring.out_of_fold_error(each.best, some._posterior.rows, fold) for each in (start, found))
-    assert other <= one * 1.05  # other folds than those that chose
+    assert other <= one * 1.05  # other folds than the choice saw
     assert np.isfinite(found.best.log_likelihood(start.rows))

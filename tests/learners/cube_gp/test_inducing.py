@@ -69,7 +69,7 @@ def exact(kernel, X, y, weights, new):
 
 
 @pytest.mark.parametrize("name", ["product", "degrees", "both"])
-def test_products_are_those_of_the_matrix(name):
+def test_products_match_the_matrix(name):
     kernel, X = kernels()[name], table()[0]
     vectors = np.random.default_rng(2).normal(size=(3, M))
     found = kernel.products((1.0 - X) / 2, tile=32)(vectors)  # several tiles
@@ -106,7 +106,7 @@ def test_means_and_effects_are_exact_and_variances_near(name):
     assert model.n_inducing_ == 37
     mean, variance, coefficients, of_coefficients = exact(kernel, X, y, weights, new)
     found, deviation = model.predict(new, return_std=True)
-    np.testing.assert_allclose(found, mean, atol=3e-5)  # products are of single precision
+    np.testing.assert_allclose(found, mean, atol=3e-5)  # products have single precision
     assert abs(deviation / np.sqrt(variance) - 1).max() < 0.25
     assert abs((deviation / np.sqrt(variance)).mean() - 1) < 0.05
     np.testing.assert_allclose(model.confidence_intervals(SUBSETS).mean(axis=1), coefficients, atol=3e-5)
@@ -114,7 +114,7 @@ def test_means_and_effects_are_exact_and_variances_near(name):
     np.testing.assert_allclose(model._posterior.means_of(SUBSETS), coefficients, atol=3e-5)
 
 
-def test_the_likelihood_is_that_of_all_rows():
+def test_the_likelihood_is_taken_over_all_rows():
     kernel, (X, y, weights) = kernels()["product"], table(5)
     counts = np.ceil(weights).astype(int)
     kept = np.repeat(np.arange(M), counts)
@@ -125,7 +125,7 @@ def test_the_likelihood_is_that_of_all_rows():
     assert model.log_marginal_likelihood() == pytest.approx(expected, rel=1e-9)
 
 
-def test_left_out_errors_are_those_of_exact_posteriors():
+def test_left_out_errors_match_exact_posteriors():
     """Errors are exact but for the deviations, which inducing points give."""
     X, y, _ = table(6)
     posterior = fixed(kernels()["product"], max_inducing=60).fit(X, y)._posterior
@@ -192,7 +192,7 @@ def test_exact_where_points_are_as_many_as_rows():
     assert fixed("product", max_inducing=5).fit(X[:, :8], y).n_inducing_ == 0  # a table of 2**8
 
 
-def test_memory_is_that_of_the_inducing_points(monkeypatch):
+def test_memory_depends_on_the_inducing_points_alone(monkeypatch):
     """A matrix of 4,500 rows would take 162 MB."""
     monkeypatch.setattr(InducingSystem, "tolerance", 1e-2)
     rng = np.random.default_rng(15)

@@ -58,7 +58,7 @@ def test_intervals_hold_when_kernel_and_noise_are_learned():
     assert (abs(coverage(lambda kernel: CubeGPRegressor("product", random_state=0), 200) - 0.95) < 0.02).all()
 
 
-def test_errors_of_rows_left_out_are_those_of_posteriors_without_them():
+def test_errors_of_rows_left_out_match_posteriors_without_them():
     _, _, X, y, _ = simulated(0)
     posterior = CubeGPRegressor("product", random_state=0).fit(X, y)._posterior
     rows, predicted, errors, noise = posterior.rows, [], [], posterior.given.noise_variance

@@ -49,7 +49,7 @@ def test_a_product_kernel_multiplies_a_factor_for_each_column_that_differs():
     np.testing.assert_allclose(KERNELS["product"].components[0].correlations, RHO, rtol=1e-12)
 
 
-def test_variances_by_degree_are_those_of_the_parts_of_each_degree():
+def test_variances_by_degree_match_the_parts_of_each_degree():
     kernel = CubeKernel.by_degree([0.3, 1.0, 0.0, 0.5, 0.2, 0.1])
     by_degree = [sum(kernel.spectrum[number(subset)] for subset in ALL if len(subset) == d) for d in range(N + 1)]
     np.testing.assert_allclose(by_degree, [0.3, 1.0, 0.0, 0.5, 0.2, 0.1], rtol=1e-13, atol=1e-80)

@@ -66,7 +66,7 @@ class HandWritten(Kernel):
         return True
 
 
-def test_predictions_are_those_of_scikit_learn():
+def test_predictions_match_scikit_learn():
     X, y, _ = table()
     model = fixed(PRODUCT).fit(X, y)
     theirs = GaussianProcessRegressor(HandWritten(), alpha=0.3, optimizer=None).fit(X, y - y.mean())
@@ -91,7 +91,7 @@ def test_few_rows_and_columns_that_say_nothing():
 
 
 @pytest.mark.parametrize("kernel", [PRODUCT, DEGREES], ids=["product", "degrees"])
-def test_the_posterior_is_that_of_dense_matrices(kernel):
+def test_the_posterior_matches_dense_matrices(kernel):
     X, y, weights = table()
     model = fixed(kernel).fit(X, y, weights)
     mean, covariance = dense(kernel, X, y, weights)
@@ -176,8 +176,8 @@ def test_large_tables_give_the_same_posterior(largest_error, learned, furthest, 
     """Means to the tolerance of the solver; variances are means of 520 squares: a deviation of 1/16, so five are .31.
 
     Of some 400 variances the share beyond 20 % (3.2 deviations) is below 2 % but for a probability of 1e-6. Where
-    kernel and noise are learned, both average over the same draws of them, of which each has 26 squares: the mean of
-    all ratios deviates by .06 to .1, and few of them by .4.
+    kernel and noise are learned, both average over the same draws, and each draw has 26 squares: the mean of all
+    ratios deviates by .06 to .1, and few ratios by .4.
     """
     monkeypatch.setattr(cube, "LARGEST_ERROR", largest_error)
     rng, n = np.random.default_rng(7), 8

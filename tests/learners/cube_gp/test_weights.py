@@ -44,7 +44,7 @@ def test_a_weight_divides_known_noise(factor):
     np.testing.assert_allclose(deviation, np.sqrt(variance), rtol=1e-7)
 
 
-def test_the_likelihood_is_that_of_all_measurements():
+def test_the_likelihood_is_taken_over_all_measurements():
     """Weights that are not whole: each row is one measurement, also where several rows have one point."""
     X, y, rng = table(2)
     X[4:8] = X[:4]

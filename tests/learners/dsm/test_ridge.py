@@ -105,7 +105,7 @@ def test_the_solution_waits_until_it_is_asked_for():
 
 
 def test_rows_are_blocked():
-    """Of 1,024 units 4,096 rows are summed at once, and 256 predicted."""
+    """With 1,024 units, 4,096 rows are summed at once, and 256 predicted."""
     many, targets = np.tile(X, (20, 1)), np.tile(Y, (20, 1))
     tiled = model(n_units=1_024).fit(many, targets)
     statistic, phi = tiled.statistic_, features(tiled, many)

@@ -64,7 +64,7 @@ def test_a_merge_needs_the_same_hashes():
         same.merge(other)
 
 
-def test_the_width_of_a_router_is_that_of_the_model():
+def test_the_width_of_a_router_is_the_width_of_the_model():
     with pytest.raises(ValueError, match="`router` chooses among 11 units and `n_units` is 12"):
         DSMRegressor(12, router=HalfSpaces(11)).fit(X, y)
 

@@ -76,7 +76,7 @@ def out_of_a_row(at, theta):
 
 @pytest.mark.parametrize("rare", [None, 0.05])
 @pytest.mark.parametrize("link", LINKS)
-def test_first_and_second_derivatives_are_those_of_the_written_likelihood(link, rare):
+def test_first_and_second_derivatives_match_the_written_likelihood(link, rare):
     rows = bent_rows("saturated", 60, 4, floor=0.2, rare=rare)
     fit = polynomial_fit(rows, link, 1, 2.0)
     assert isinstance(fit.problem.monomials.matrix, np.ndarray) == (rare is None)
@@ -185,7 +185,7 @@ def coverage(link, mean, factor, *, n_sets=40, m=150, n=5):
     ],
 )
 def test_95_percent_intervals_hold(link, mean, factor):
-    """Of 200 coefficients fewer than 178 hold by chance below 1e-3; latents of a data set are one draw for five."""
+    """Fewer than 178 of 200 coefficients hold with probability below 1e-3; latents of a set depend on 5 estimates."""
     of_coefficients, of_latents, of_measurements = coverage(link, mean, factor)
     assert of_coefficients >= 0.89
     assert of_latents >= 0.89

@@ -81,7 +81,7 @@ def written(problem):
 @pytest.mark.parametrize(
     "links", [LINKS, ("three-state",), ("sigmoid", "three-state", "three-state"), ("two-state", "identity")]
 )
-def test_derivatives_are_those_of_the_written_likelihood(links):
+def test_derivatives_match_the_written_likelihood(links):
     problem = problem_of(links)
     at = problem.start() + 0.3 * np.random.default_rng(0).normal(size=len(problem.start()))
     assert problem.in_range(at)
@@ -121,7 +121,7 @@ def test_no_other_search_gets_higher():
 
 
 def test_fractions_are_probabilities_of_states():
-    """Of Boltzmann weights 1 (folded), e^f (unfolded), e^-g (bound); of large energies, too."""
+    """With Boltzmann weights 1 (folded), e^f (unfolded), e^-g (bound); with large energies, too."""
     f = np.array([[0.3, -1.2], [2.0, 0.5], [-700.0, 3.0], [800.0, -900.0], [900.0, 0.0]])
     found = fractions("three-state", f).value
     weights = np.exp(np.array([np.zeros(2), f[:2, 0], -f[:2, 1]]))
@@ -132,7 +132,7 @@ def test_fractions_are_probabilities_of_states():
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_95_percent_intervals_of_energies_hold(apart):
-    """Of 10 data sets of 20 coefficients fewer than 176 of 200 hold by chance below 1e-4; errors within one depend."""
+    """In 10 data sets of 20 coefficients, fewer than 176 hold with probability below 1e-4; errors within one depend."""
     held, tight = 0, []
     for seed in range(10):
         bits, y, b = energies(360, 10, seed=seed, apart=apart)

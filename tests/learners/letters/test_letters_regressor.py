@@ -231,7 +231,7 @@ def of_numbers(kind):
 @pytest.mark.parametrize("kind", few_of(["float64", "str", "Int8", "mixed"], ["mixed"]))
 @pytest.mark.grid
 def test_equal_numbers_are_one_letter(kind):
-    """Of whatever type: floats, whole numbers, texts, objects, categories and nullable types."""
+    """Whatever their type: floats, whole numbers, texts, objects, categories and nullable types."""
     model = of_numbers(kind)
     assert model.letters_ == [("0", "1", "2")] * 2
     for X in (ARRAYS if kind in ARRAYS else FRAMES).values():
@@ -250,7 +250,7 @@ def of_two_columns():
     "kind", ["string", "Int64", "UInt8", "Float64", "boolean", "category", "object", "datetime64[ns]"]
 )
 def test_a_missing_letter_is_refused_with_its_row(kind, of_two_columns):
-    """Of each type of column that may lack a value, when fitted and when predicted."""
+    """In each type of column that may lack a value, when fitted and when predicted."""
     rng = np.random.default_rng(13)
     X = pd.DataFrame({"s": pd.Series(rng.integers(2, size=23)).astype(kind), "t": rng.choice(list("ACG"), 23)})
     y, gap = rng.normal(size=23), X.copy()

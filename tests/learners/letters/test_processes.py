@@ -70,7 +70,7 @@ def test_likelihood_and_its_gradient():
     np.testing.assert_allclose(gradient, np.array(differences) / 2e-5, rtol=1e-3, atol=1e-3)
 
 
-def test_solutions_on_the_grid_are_those_of_the_matrix():
+def test_solutions_on_the_grid_match_the_matrix():
     """Also where a fold is left out, and at letters that no row has."""
     kernel, codes, y, weights = drawn(2, m=61)
     rows = codes[:, 2] != 3  # a letter that is never seen

@@ -76,7 +76,7 @@ def test_the_lasso_in_a_grid_search(route, scale):
     assert_allclose(ours.coefficients_, scale * theirs.best_estimator_[-1].coef_, rtol=1e-5, atol=1e-6 * scale)
 
 
-def test_penalties_of_the_lasso_are_those_of_the_targets():
+def test_penalties_of_the_lasso_belong_to_the_targets():
     """From none that is worth its name to one that leaves next to nothing, in the units of the targets."""
     ours = LowDegreeRegressorCV([2], solver="lasso").fit(SIGNS, 7 * Y)
     penalties = ours.cv_results_["alpha"]

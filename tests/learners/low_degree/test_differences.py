@@ -54,7 +54,7 @@ def test_a_stored_span_must_be_that_of_its_masks():
 
 
 @pytest.mark.parametrize(("n", "size"), [(9, 3), (8, 8), (67, 2)])
-def test_sums_of_many_rows_are_those_of_each_subset(n, size):
+def test_sums_of_many_rows_match_each_subset(n, size):
     """A pass for several subsets gives the sums that a pass for each gives."""
     rng = np.random.default_rng(n)
     bits = rng.integers(0, 2, (5003, n))

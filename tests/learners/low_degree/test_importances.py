@@ -90,7 +90,7 @@ def test_of_classes_it_is_the_mean_over_the_functions():
 
 
 def test_permutation_importance_agrees():
-    """Of the model's own values its expectation is twice as much, since a permutation changes both terms."""
+    """For the model's own values its expectation is twice as much, since a permutation changes both terms."""
     model = LowDegreeRegressor(2, 0.1).fit(SIGNS, Y[:, 0])
     found = permutation_importance(model, SIGNS, model.predict(SIGNS), n_repeats=15, random_state=0).importances_mean
     assert_allclose(found, 2 * model.feature_importances_, atol=0.1)

@@ -1,4 +1,4 @@
-"""Standard errors and intervals are those of the textbook, computed from the matrix that is never written out."""
+"""Standard errors and intervals equal the textbook's, computed from the matrix that the library never writes out."""
 
 from __future__ import annotations
 

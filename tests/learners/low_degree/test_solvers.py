@@ -266,7 +266,7 @@ def test_linear_regression_of_scikit_learn():
     assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
 
 
-def test_the_order_of_coefficients_is_that_of_polynomial_features():
+def test_the_order_of_coefficients_matches_polynomial_features():
     expand = PolynomialFeatures(3, interaction_only=True, include_bias=False).fit(np.zeros((1, 6)))
     theirs = [tuple(np.flatnonzero(row)) for row in expand.powers_]
     X = tables(np.random.default_rng(21), "uniform", 40, 6)

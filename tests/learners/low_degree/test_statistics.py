@@ -142,7 +142,7 @@ def test_forms_turn_into_each_other():
 
 
 def test_rescaled_sums_are_read_merged_written_and_rescaled_again():
-    """As sums of the targets that are meant, computed by fractions of two are, whatever the form."""
+    """They equal sums of the intended targets, computed by fractions of two, whatever the form."""
     rng = np.random.default_rng(12)
     (bits, _, weights), family = sample(rng, 43, 4, 2), Family.full(4, 2)
     y, origin, second = (rng.integers(-99, 99, shape) / 8 for shape in ((43, 2), 2, 2))

@@ -27,7 +27,7 @@ def standardised(X, p):
     return (1 - 2 * X - (1 - 2 * p)) / (2 * np.sqrt(p * (1 - p)))
 
 
-def test_without_noise_they_are_those_of_the_function_by_brute_force():
+def test_without_noise_they_match_the_function_by_brute_force():
     X, cube = drawn(400, 1), points(6)
 
     def f(signs):
@@ -45,7 +45,7 @@ def test_without_noise_they_are_those_of_the_function_by_brute_force():
         assert_allclose(model.variance_shares(measure, "column").value, np.array(by_column) / squares.sum(), atol=1e-12)
 
 
-def test_coefficients_are_those_of_least_squares_on_standardised_columns():
+def test_coefficients_match_least_squares_on_standardised_columns():
     """The change of basis is exact: a fit in the basis of the measure, as real columns, has the same coefficients."""
     X, rng = drawn(300, 2), np.random.default_rng(3)
     y = rng.normal(size=(300, 2))

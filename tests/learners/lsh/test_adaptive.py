@@ -53,7 +53,7 @@ def test_another_layout_is_taken_where_the_target_turns_to_another_column():
     assert adapting.n_samples_seen_ == len(X) == WINDOW * STEP
 
 
-def test_a_new_layout_is_that_of_a_fit_to_the_rows_held():
+def test_a_new_layout_matches_a_fit_to_the_rows_held():
     model, rng, held = LSHRegressor(**SETTINGS), np.random.default_rng(2), []
     while not model.n_adaptations_ and len(held) < 20:
         held.append(drawn(rng, 0 if len(held) < 3 else 3))
@@ -67,7 +67,7 @@ def test_a_new_layout_is_that_of_a_fit_to_the_rows_held():
     )
 
 
-def test_a_layout_that_is_given_stays_and_predictions_are_those_of_a_plain_stream():
+def test_a_given_layout_stays_and_predictions_match_a_plain_stream():
     plain, adapting = LSHRegressor(**GIVEN), LSHRegressor(**GIVEN)
     one, _ = slide(plain, False, [1] * 9)
     other, _ = slide(adapting, True, [1] * 9)

@@ -20,7 +20,7 @@ from sparsact.learners.lsh.prediction_limits import Ends
 from sparsact.saving.modelfile import ModelFileError, read, write
 
 X, Y = rows(m=600)
-QUERIES = rows(m=300, seed=3)[0]  # of which some buckets are empty
+QUERIES = rows(m=300, seed=3)[0]  # some fall into empty buckets
 TOLERANCE = {"float32": 1e-6 * Y.std(), "float64": 1e-12 * Y.std()}
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
@@ -163,8 +163,8 @@ def test_bad_exports_and_queries_have_one_clear_line(tmp_path):
         learner.predictor("float32")([1.0, 2.0, 3.0, 4.0, np.inf])
 
 
-def test_errors_of_the_first_tables_are_those_of_models_without_the_row():
-    """Of each prefix of the tables, against a table from which the row was really removed."""
+def test_errors_of_the_first_tables_equal_errors_of_models_without_the_row():
+    """For each prefix of the tables, against a table from which the row was really removed."""
     x, y = X[:60], Y[:60]
     learner = model(n_tables=4, bucket_width=2.0).fit(x, y)
     left = np.array([y[row] - without_row(learner, x, y, row) for row in range(len(x))])  # (rows, prefixes)

@@ -39,7 +39,7 @@ def assert_solved_anew(model):
 
 
 @pytest.mark.parametrize("options", [{}, {"degree": 2, "n_tables": 4}, {"min_count": 3}, {"fallback": "nearest"}])
-def test_after_any_updates_predictions_are_those_of_solving_all_buckets(options):
+def test_after_any_updates_predictions_match_solving_all_buckets(options):
     model = in_place(LSHRegressor(**FIXED | options).fit(X[:3000], Y[:3000]))
     other = model.blank().partial_fit(X[3500:3510], Y[3500:3510])
     sums = model.table_._sums
@@ -221,7 +221,7 @@ def test_emptied_buckets_stay_until_they_are_half_and_come_back_empty():
     assert model.table_._n_empty <= len(model.table_.index) / 2
 
 
-def test_the_range_of_targets_is_that_of_the_rows_held():
+def test_the_range_of_targets_matches_the_rows_held():
     model = LSHRegressor(**FIXED).fit(X, Y)
     far = 10 * QUERIES
     assert Y.min() <= model.predict(far).min()

@@ -121,14 +121,14 @@ def test_a_second_fit_begins_anew():
     np.testing.assert_array_equal(learner.fit(X, Y).predict(QUERIES), model().fit(X, Y).predict(QUERIES))
 
 
-def test_the_width_is_that_of_least_error_among_those_tried():
+def test_the_width_has_the_least_error_of_all_tried():
     learner = model(directions="principal").fit(X, Y)
     best = min(learner.trials_, key=lambda trial: trial.error)
     assert (best.bucket_width, best.alpha) == (learner.bucket_width_, learner.alpha_)
     assert len({trial.bucket_width for trial in learner.trials_}) > 2
 
 
-def test_the_error_of_a_trial_is_that_of_models_without_the_row():
+def test_the_error_of_a_trial_matches_models_without_the_row():
     """Leaving one out, literally: as many models as rows, which are too few for folds."""
     fixed = {"bucket_width": 1.0, "alpha": 0.1, "n_hashes": 3}
     learner = model(directions="auto", fallback="nan", extrapolate="linear", **fixed).fit(X, Y)
@@ -214,7 +214,7 @@ def test_rows_of_a_young_stream_can_be_removed_and_merged():
 
 @pytest.mark.parametrize(("m", "d"), few_of([(150, 100), (50, 100)], [(50, 100)]))
 def test_a_line_through_noise_is_no_trend(m, d):
-    """With as many columns as rows every noise has a line through it; held-out scores are those of the mean, nearly."""
+    """With as many columns as rows every noise has a line through it; held-out scores must be nearly the mean's."""
     rng = np.random.default_rng(m)
     points, noise = rng.normal(size=(m + 400, d)), rng.normal(size=m + 400)
     fitted = LSHRegressor(random_state=0).fit(points[:m], noise[:m])

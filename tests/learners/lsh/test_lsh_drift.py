@@ -81,7 +81,7 @@ def test_rows_that_left_count_no_more():
 
 
 def test_dempster_against_draws_from_the_null():
-    """Of 4,000 p-values 1 in 20 lies below .05; four standard errors are .014, and the form is an approximation."""
+    """1 in 20 of 4,000 p-values lies below .05; four standard errors are .014, and the form is an approximation."""
     rng = np.random.default_rng(4)
     root = rng.normal(size=(5, 5)) * np.array([3.0, 1, 1, 0.3, 0.1])
     weights = np.array([0.4, 0.3, 0.1, 0.1, 0.1])

@@ -28,7 +28,7 @@ def test_what_is_not_finite(wrong):
     assert same(before, state(learner))
 
 
-def test_other_dimensions_than_those_of_the_first_rows():
+def test_other_dimensions_than_the_first_rows_have():
     learner = model().fit(X, np.column_stack([Y, Y]))
     for columns in (4, 6):
         other = np.ones((3, columns))

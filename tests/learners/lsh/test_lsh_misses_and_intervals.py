@@ -15,7 +15,7 @@ FIXED = {"alpha": 0.1, "directions": "principal", "n_hashes": 3}
 
 
 @pytest.mark.parametrize("width", [0.1, 0.2, 0.4])
-def test_the_miss_rate_is_that_of_new_points(width):
+def test_the_miss_rate_matches_new_points(width):
     """Good-Turing with m = 4,000 rows: within 0.03.
 
     By Good (1953) bias and deviation are below 1/m and about sqrt(2/m) = 0.022 for one table, three tables of one

@@ -94,7 +94,7 @@ def test_a_bucket_is_a_ridge_regression(degree, weighted, kernels_in_use):
 
 @families
 def test_several_targets_are_as_many_fits(options):
-    """Of the same layout: the choice looks at all targets together, so it is given here."""
+    """The layout is given and the same, because the choice looks at all targets together."""
     targets = np.column_stack([Y, X[:, 1] ** 3, np.full(len(X), 2.0)])
     given = {name: value for name, value in options.items() if value not in ("auto", "gradients")}
     fixed = {"alpha": 0.1, "directions": "principal", "bucket_width": 0.9, "degree": 1} | given

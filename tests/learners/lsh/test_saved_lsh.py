@@ -53,7 +53,7 @@ def test_without_its_statistic_a_model_takes_rows_and_gives_none_away(tmp_path):
 
 
 def test_a_stream_that_chose_its_layout_again_is_a_fit_of_its_rows(tmp_path):
-    """Of other numbers of tables: 64 for few rows; errors and scores of rows left out belong to the new layout."""
+    """The number of tables changes: 64 for few rows; errors and scores of rows left out belong to the new layout."""
 
     class FewRows(LSHConfig):
         few_rows = 150
@@ -156,7 +156,7 @@ def test_pickles(options):
     np.testing.assert_array_equal(compiled(QUERIES), learner.predict(QUERIES))
 
 
-def test_sums_of_all_products_are_read_as_those_of_monomials():
+def test_sums_of_all_products_are_read_as_sums_of_monomials():
     """Version 0.1 kept each product of two features of degree 2, equal ones too; later ones had no low words."""
     X, y = rows(m=90)
     table = model(degree=2, n_tables=2, bucket_width=1.0, alpha=0.1).fit(X, y).table_

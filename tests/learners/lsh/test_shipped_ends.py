@@ -204,7 +204,7 @@ def test_a_category_that_fit_did_not_meet_has_the_mean_of_those_it_met(kind, tmp
     assert missing[0] == pytest.approx(50, abs=0.5)
 
 
-def test_a_class_of_a_strange_category_is_that_of_the_known_ones():
+def test_a_strange_category_has_the_class_of_the_known_ones():
     frame, _, town = with_gaps()
     learner = LSHClassifier(random_state=0).fit(frame, np.where(town == 3, "none", "some"))
     strange = pd.DataFrame({"size": [0.3, -0.2], "town": pd.Categorical(["moon", "mars"])})
@@ -223,7 +223,7 @@ BEYOND = 2**53 + np.arange(3)
     ),
 )
 def test_integers_beyond_floats_are_categories_of_their_own(form, kind, tmp_path):
-    """Of 2**53, 2**53 + 1 and 2**53 + 2 float64 makes two."""
+    """In float64, 2**53, 2**53 + 1 and 2**53 + 2 are two numbers."""
     rng = np.random.default_rng(0)
     place = rng.integers(0, 3, 240)
     numbers = BEYOND[place]

@@ -35,7 +35,7 @@ def fitted(base="linear", n_targets=1, gaps=0.0, categories=None):
 
 
 def at_thresholds(queries, ensemble):
-    """Rows of which each has one number that is a threshold of a node, to the bit."""
+    """Rows that each have one number equal to the threshold of a node, to the bit."""
     queries, nodes = queries.copy(), np.random.default_rng(0).integers(len(ensemble.columns), size=len(queries))
     queries[np.arange(len(queries)), ensemble.columns[nodes]] = ensemble.thresholds[nodes]
     return queries

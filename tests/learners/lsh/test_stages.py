@@ -92,7 +92,7 @@ def test_the_frozen_part_is_asked_only_for_rows_that_it_was_not_learned_from():
 def test_a_row_of_the_fit_learned_again_is_another_row():
     model = staged(n_stages=2).fit(X, Y)
     before = model.predict(NEW)
-    model.partial_fit(X[:40], Y[:40]).remove(X[:40], Y[:40])  # takes those of the fit
+    model.partial_fit(X[:40], Y[:40]).remove(X[:40], Y[:40])  # removes the rows of the fit
     assert model.n_samples_seen_ == len(X)
     assert np.abs(model.predict(NEW) - before).max() > 0
     model.remove(X[:40], Y[:40])
@@ -190,7 +190,7 @@ def test_an_automatic_base_does_not_depend_on_origins_of_targets():
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
-def test_rows_left_out_by_folds_are_those_of_tables_without_them(degree):
+def test_rows_left_out_by_folds_match_tables_without_them(degree):
     rng = np.random.default_rng(degree)
     hashes = grid_hashes(np.zeros(2), np.eye(2), 0.7, 3, rng)
     layout = Layout(hashes, degree, np.zeros((2, 1)), np.zeros(1), np.ones(1))

@@ -50,7 +50,7 @@ def test_a_sample_is_the_rows_on_another_scale():
 
 
 @pytest.mark.parametrize("m", [4, 37])
-def test_least_squares_is_that_of_least_norm(m):
+def test_least_squares_has_least_norm(m):
     rng = np.random.default_rng(m)
     A = np.column_stack([rng.normal(size=(m, 6)), np.ones(m)])
     A[:, 4] = A[:, 1] - A[:, 0]
@@ -167,7 +167,7 @@ def test_the_penalty_with_margins_has_its_gradient(k):
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_mini_batches_descend_along_the_gradient(k):
-    """Of the mean error of each start, and the penalty on contributions beyond its k largest; in float64 here."""
+    """The gradient of each start's mean error plus the penalty on contributions beyond its k largest; in float64."""
     rng = np.random.default_rng(5)
     rows, targets, weights = rng.normal(size=(11, 4)), rng.normal(size=11), rng.random(11) + 0.5
     parameters = rng.normal(size=(2 * 3) * 5)
@@ -319,7 +319,7 @@ def test_a_relu_that_is_nowhere_on_is_nothing():
 def test_small_coefficients_of_all_leaves_are_judged_together(size):
     """Eight leaves with 24 normal coefficients each, of ``size`` standard errors: a third of them do not stand out.
 
-    Most leaves alone may be rid of these, for those that go explain no more than noise may; all together do.
+    Most single leaves could drop these, which explain no more than noise may; all leaves together explain more.
     """
     X = signs(4000, 33, 0)
     rng = np.random.default_rng(0)

@@ -36,7 +36,7 @@ def share(plant, m, seeds, noise=0.0, **parameters):
 @pytest.mark.parametrize("seeds", [3, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PLANTS)
 def test_planted_networks_are_found(name, seeds):
-    """Of three seeds all, of ten all but one."""
+    """With three seeds all, with ten all but one."""
     plant, m = PLANTS[name]
     assert share(plant, m, seeds) >= (1 if seeds == 3 else 0.9)
 
@@ -113,7 +113,7 @@ def test_opposite_pairs_in_correlated_columns(n_units):
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize("told", [1.0, 1.5])
 def test_rotated_gates_are_found(told, noise):
-    """Of five draws all; under noise four within four times the mean of least squares on the true active sets.
+    """In all of five draws; under noise in four, within four times the mean of least squares on the true active sets.
 
     In the other draw (seed 0) units are on at some points of other addresses, near which no row was fitted.
     """

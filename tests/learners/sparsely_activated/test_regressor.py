@@ -87,7 +87,7 @@ def test_same_seed_same_network_and_nothing_else_is_touched():
     assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
-def test_the_spectrum_is_that_of_the_network():
+def test_the_spectrum_matches_the_network():
     X, y = data()
     model = SparselyActivatedRegressor(**QUICK).fit(X, y)
     spectrum = fourier.Spectrum.of(model)

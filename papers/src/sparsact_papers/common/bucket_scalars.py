@@ -99,7 +99,7 @@ def trained_scalars(
 def _epoch(
     bucket: Places, y: Array, n_buckets: int, batch_size: int, order: Places
 ) -> list[tuple[Places, Array, Array]]:
-    """Of each batch: the buckets in it, and the gradient's slope and minus its value at 0 for each."""
+    """For each batch its buckets, and for each of them the gradient's slope and minus its value at 0."""
     batch = np.arange(len(order)) // batch_size
     pairs, of = np.unique(batch * n_buckets + bucket[order], return_inverse=True)
     share = 2 / np.bincount(batch)[pairs // n_buckets]

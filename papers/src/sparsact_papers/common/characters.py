@@ -37,7 +37,7 @@ def text() -> CharacterText:
 
 
 def model(*, width: int, n_layers: int, hidden: int, context: int, seed: int) -> Transformer:
-    """A transformer with ReLU whose parameters are those of the seed."""
+    """A transformer with ReLU, its parameters drawn from the seed."""
     import torch
 
     from sparsact_papers.training import Transformer

@@ -30,6 +30,6 @@ def draw(distribution: str, n: int, m: int, seed: int, rng: np.random.Generator)
 
 
 def unseen(new: NDArray[np.int64], X: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those of new points of signs that are not among the rows of X."""
+    """New points of signs that are not among the rows of X."""
     place = 1 << np.arange(X.shape[1])
     return np.asarray(new[~np.isin((new > 0) @ place, (X > 0) @ place)])

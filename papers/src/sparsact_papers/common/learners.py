@@ -21,7 +21,7 @@ N_ADDRESS, N_UNITS = 3, 16
 def planted(target: str, n: int, seed: int) -> SparselyActivatedNetwork:
     """A network of the named kind on n inputs, the same for every learner and sample size of a seed."""
     rng = np.random.default_rng([seed, 1])
-    if target == GATED:  # Appendix A: 8 linear functions of expected square 1, no weight of which is 0
+    if target == GATED:  # Appendix A: 8 linear functions of expected square 1, without zero weights
         q = n - N_ADDRESS
         return gated(rng.normal(size=(2**N_ADDRESS, q)) / np.sqrt(q), N_ADDRESS)
     if target in (SPARSE_1, SPARSE_2):

@@ -75,7 +75,7 @@ def zigzag(subset: NDArray[np.intp], n: int) -> SparselyActivatedNetwork:
 
 
 def pairs(n: int, k: int) -> SparselyActivatedNetwork:
-    """Copies, k of them, of relu(x_1 + 1) - relu(1 - x_1) = 2 x_1, of which k units are active at every point."""
+    """Sum of k copies of relu(x_1 + 1) - relu(1 - x_1) = 2 x_1: 2 k units, k of them active at every point."""
     W = np.zeros((2 * k, n))
     W[:, 0] = np.tile([1.0, -1.0], k)
     return SparselyActivatedNetwork(np.tile([1.0, -1.0], k), W, -np.ones(2 * k))

@@ -1,4 +1,4 @@
-"""Learners of a hidden parity, each with what it asked for: queries, examples, and the error it was left with."""
+"""Learners of a hidden parity, each with the queries and examples it used, and its remaining error."""
 
 from __future__ import annotations
 

@@ -31,10 +31,10 @@ POINTS, NEW_POINTS = 2, 4  # streams of a seed
 def sample(
     family: str, n: int, s: int, k: int, m: int, seed: int, n_new: int = TEST_POINTS
 ) -> tuple[SparselyActivatedNetwork, Array, Array]:
-    """A network of a family, m points to learn from, and ``n_new`` to test on, none of which is among the first.
+    """A network of a family, m points to learn from, and ``n_new`` other points to test on.
 
-    The network is the same for every m, and the points begin alike. Inputs of ``REAL`` are those of the table, which
-    gives as many points as it has.
+    The network is the same for every m, and the points begin alike. Inputs of ``REAL`` are rows of the table: there
+    are no more points than the table has rows.
     """
     draw, network = _drawn(family, n, s, k, seed)
     X = _first(m, draw, network, k, np.random.default_rng([seed, POINTS]))
@@ -138,7 +138,7 @@ def random_member(X: Array, s: int, k: int, rng: Generator) -> SparselyActivated
         found += 1
         if found == s:
             return SparselyActivatedNetwork(_outputs(s, rng), W, b)
-    raise ValueError(f"{found} of {s} units found in {TRIES} tries; ask for fewer units, or a larger k.")
+    raise ValueError(f"{found} of {s} units found in {TRIES} tries; pass fewer units or a larger k.")
 
 
 def _outputs(s: int, rng: Generator) -> Array:
@@ -164,14 +164,14 @@ def opposite_pairs(
     n, k : int
     rng : Generator
     correlation : float
-        Of the normals of any two pairs: 1 if all pairs are alike.
+        Correlation of the normals of any two pairs: 1 if all pairs are alike.
     outputs : ndarray of shape (2 k,), optional
         Output weights, first of the pairs' one side and then of the other; random signs and sizes by default.
 
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of 2 k units, with normals of norm 1.
+        A network of 2 k units, with normals of norm 1.
     """
     common, own = rng.normal(size=(1, n)), rng.normal(size=(k, n))
     W = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own

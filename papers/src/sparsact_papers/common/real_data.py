@@ -45,9 +45,9 @@ def ratios(rows: Rows, function: str, prediction: str = "predicted") -> dict[Cel
 
 
 def near_one(found: Mapping[Cell, Interval], what: str) -> Verdict:
-    """Whether every ratio is 1 within the tolerance; told are their number and the one farthest off."""
+    """Whether every ratio is 1 within the tolerance; reports their number and the ratio farthest off."""
     if not found:
-        raise MissingRowsError(f"a ratio of achieved to predicted error ({what}) wants 1, there are 0")
+        raise MissingRowsError(f"a ratio of achieved to predicted error ({what}) needs 1, there are 0")
     least, most = 1 - TOLERANCE, 1 + TOLERANCE
     judged = {key: within(ratio, least=least, most=most) for key, ratio in found.items()}
     n_held = sum(verdict.outcome is Outcome.HOLDS for verdict in judged.values())

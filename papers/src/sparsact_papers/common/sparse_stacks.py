@@ -13,11 +13,11 @@ that counts to the weights of the next layer.
 
 :func:`path_bound` is a bound of the average sensitivity by the largest weights alone. Let :math:`\omega_l` be the
 largest norm of a unit's weights on x, :math:`v_l` the largest magnitude of a weight from layer l - 1 to layer l, and U
-that of an output weight. Then
+the largest magnitude of an output weight. Then
 
 .. math:: \sqrt{\mathrm{AS}(h)} \le \sum_{l=1}^{L} (2k)^{L-l+1}\, U\, \omega_l\, v_{l+1} \cdots v_L .
 
-It counts paths of units, of which :math:`(2k)^{L-l+1}` lead from layer l to the value.
+It counts paths of units: :math:`(2k)^{L-l+1}` of them lead from layer l to the value.
 :func:`sparsact.bounds.stack_sensitivity` is never larger, and proved in the documentation.
 """
 

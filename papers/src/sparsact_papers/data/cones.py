@@ -154,8 +154,8 @@ def random_cones(domain: Subspace, epsilon: float, lipschitz: float = 1.0, *, rn
     Returns
     -------
     target : Composed
-        Of ``domain.ambient`` columns; ``target.target.centres`` (N, domain.dimension) are the centres in the basis. The
-        family has 2^N members, any two of which differ by ``2 * epsilon`` at a centre.
+        A function of ``domain.ambient`` columns; ``target.target.centres`` (N, domain.dimension) are the centres in the
+        basis. The family has 2^N members, and any two differ by ``2 * epsilon`` at a centre.
 
     Notes
     -----

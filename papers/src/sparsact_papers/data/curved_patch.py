@@ -1,4 +1,4 @@
-"""A curved patch: a k-manifold of bounded distortion, as Theorem C.1 asks for."""
+"""A curved patch: a k-manifold of bounded distortion, as Theorem C.1 requires."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class CurvedPatch(Manifold):
     (:attr:`condition_number`), and every curvature of a coordinate line is at most :math:`a \omega / c`.
 
     *Uniform with respect to volume*, whose element is :math:`c^k \prod_{j \le q} \sqrt{1 + a^2 \cos^2 \omega z_j}`.
-    It is a product, so each coordinate is drawn by a rejection of its own, of which at least
-    :math:`1 / \sqrt{1 + a^2}` are kept.
+    It is a product, so each coordinate is drawn by a rejection of its own, which keeps at least the share
+    :math:`1 / \sqrt{1 + a^2}` of its proposals.
 
     Examples
     --------

@@ -143,7 +143,7 @@ def load_cifar10(folder: str | Path | None = None, *, n_train: int | None = None
         ``cifar10`` or ``cifar-10-batches-bin``; default :func:`~sparsact.datasets.data_folder`. The files are the
         original binary version (``.bin``) or this project's compressed one (``.npz``).
     n_train, n_test : int, optional
-        The first so many images only, from the files that they need; None for all.
+        Number of images, the first of each part; files that are not needed may be missing. None for all.
 
     Returns
     -------

@@ -243,13 +243,13 @@ def _members(n: int, degree: int) -> Iterator[NDArray[np.intp]]:
 
 
 def _suffixes(n: int, degree: int) -> list[int]:
-    """Where, among the monomials of one degree, those of the variables i, i + 1, ... begin, for each i."""
+    """For each i, the place among the monomials of a degree where products of the variables i, i + 1, ... begin."""
     total = comb(n + degree - 1, degree)
     return [total - comb(n - i + degree - 1, degree) for i in range(n)]
 
 
 def _monomials(columns: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
-    """All monomials of columns (n, m) up to a degree: x_i times those without an earlier variable. (monomials, m)."""
+    """All monomials (monomials, m) of columns (n, m) up to a degree: x_i times monomials of no earlier variable."""
     n, m = columns.shape
     monomials = np.ones((comb(n + degree, n), m))
     place, lower = 1, 0

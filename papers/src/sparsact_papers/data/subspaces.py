@@ -76,9 +76,9 @@ class Subspace(Domain):
 
     *hit-and-run* elsewhere: a Markov chain with the uniform distribution as its limit, asymptotically exact only; see
     :func:`~.hit_and_run.hit_and_run` for its burn-in and thinning. P is well rounded for it:
-    the rows of Q are no longer than 1 and :math:`\|z\| = \|Qz\|`, so P holds the ball of radius 1 and lies in that of
-    radius :math:`\sqrt d`. To tell how good it is, compare with rejection (``acceptance``), or see whether means of
-    functions of the points agree with those of another, longer run.
+    the rows of Q are no longer than 1 and :math:`\|z\| = \|Qz\|`, so P contains the ball of radius 1 and lies in the
+    ball of radius :math:`\sqrt d`. To judge the sample, compare with rejection (``acceptance``), or check whether means
+    of functions of the points agree with a longer run.
 
     Examples
     --------

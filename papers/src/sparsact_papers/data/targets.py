@@ -183,7 +183,7 @@ def describe(target: Target, domain: Domain, *, m: int = 1 << 14, rng: np.random
     ----------
     target : Target
     domain : Domain
-        Of ``target.n`` columns.
+        Inputs with ``target.n`` columns.
     m : int
         Points to fit with, and fresh points to measure on: 10 for each column, at least.
     rng : numpy.random.Generator
@@ -195,7 +195,7 @@ def describe(target: Target, domain: Domain, *, m: int = 1 << 14, rng: np.random
     Notes
     -----
     The fitted predictor is worse than the best by a share of about ``domain.dimension / m``, on top of the standard
-    errors, which are those of a mean of m independent values.
+    errors, which are computed as for a mean of m independent values.
 
     Examples
     --------

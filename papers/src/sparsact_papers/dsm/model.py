@@ -95,8 +95,8 @@ class DSM:
 def stack(first: DSM, second: DSM) -> DSM:
     r"""Two layers, :math:`(A_2 \circ \mathrm{mask}_2)\, \phi_2(\mathrm{mask}_1(x) \circ \phi_1(x))`: Section 2.1.
 
-    The second layer, mask and features alike, sees the masked features of the first, of which it has as many columns as
-    the first has units. The first layer's own A is not used: it is part of :math:`\phi_2`.
+    The mask and the features of the second layer see the masked features of the first, one column for each unit of the
+    first. The first layer's own A is not used: it is part of :math:`\phi_2`.
 
     Parameters
     ----------

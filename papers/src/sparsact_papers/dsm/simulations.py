@@ -47,9 +47,9 @@ def from_interpolation(points: ArrayLike, values: ArrayLike) -> DSM:
 
 
 def from_nearest(points: ArrayLike, values: ArrayLike, k: int) -> DSM:
-    r"""The DSM(d, k, t) that is the regression by the k nearest of t points (Section 3).
+    r"""The DSM(d, k, t) that equals regression by the k nearest of t points (Section 3).
 
-    :math:`A = (f(b_1), \ldots, f(b_t)) / k` and :math:`\phi = 1`; the mask is of the k nearest by Euclidean distance.
+    :math:`A = (f(b_1), \ldots, f(b_t)) / k` and :math:`\phi = 1`; the mask has the k nearest by Euclidean distance.
     For unit vectors these are the k largest entries of Bx, as the paper has it (:math:`\|x - b\|^2 = 2 - 2 \langle x, b
     \rangle`; printed without its square).
 
@@ -93,7 +93,7 @@ def from_switch(router: Switch, gate: ArrayLike, W: ArrayLike, b: ArrayLike, A: 
     Returns
     -------
     g : DSM
-        With s units an expert, those of one expert on.
+        With s units per expert; the units of one expert are on.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def from_scaling(router: BlockTop1, down: ArrayLike, up: ArrayLike, W: ArrayLike
 
     Examples
     --------
-    One block of two units, of which the controller takes relu(x) where x > 0 and relu(-x) elsewhere:
+    One block of two units: the controller chooses relu(x) where x > 0, and relu(-x) elsewhere:
 
     >>> W = [[1.0], [-1.0]]
     >>> g = from_scaling(BlockTop1(1, 2), [[1.0]], W, W, [0.0, 0.0], [1.0, 10.0])

@@ -3,7 +3,7 @@
 The theorem bounds the gap between the error on new points and the error on the training rows, for whatever member of
 the class is chosen, by order of C (W R + B) sqrt(k s n / m) under any distribution, with R = sqrt(n) and C the largest
 value of a member, here W R + B (as mended: the printed theorem drops the factor C of Lemma 18). With 20 inputs or more
-new points are new: those that occur among the training rows are left out.
+new points are new: points that occur among the training rows are left out.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _judge_samples(rows: Rows) -> Verdict:
 
 
 def _judge_inputs(rows: Rows) -> Verdict:
-    """Power of the inputs with which gap / bound of each seed changes; told beside it, that of the bound."""
+    """Power of the number of inputs with which gap / bound of each seed changes, beside the power of the bound."""
     verdicts = []
     for (name,), group in fits(rows).groups("distribution").items():
         bounds = Rows(row for row in rows.where(distribution=name) if "bound" in row.values)
@@ -127,7 +127,7 @@ EXPERIMENT: Final = Experiment(
     title="Points not seen, under any distribution",
     summary="Random one-sparse networks of 4 units on 20 and 60 signs, with noise of a quarter of the variance, are "
     f"learned by a search for the least training error in the class (told s and k). {IN_WORDS} Errors are means over "
-    "20,000 new points, without those among the training rows.",
+    "20,000 new points, without points among the training rows.",
     parameters=parameters,
     measure=measure,
     claims=(

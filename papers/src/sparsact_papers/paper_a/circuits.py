@@ -1,8 +1,8 @@
 """Low degree on Boolean functions of circuits: predicted from uniform rows before a fit, and achieved (Theorem 8).
 
-The functions are those of the IWLS 2020 contest, known by 6,400 uniform rows for training and as many for validation.
+The functions come from the IWLS 2020 contest, known by 6,400 uniform rows for training and as many for validation.
 Weight by degree is estimated without bias from pairs of training rows (see :mod:`sparsact.bounds.unexplained`), which
-also predicts the error of least squares on so many rows, degree by degree, before any is fitted. Parity is the hard
+also predicts the error of least squares on that many rows, degree by degree, before any is fitted. Parity is the hard
 function of Theorem 3: all of its weight is at degree n, so no lower degree does better than a constant.
 """
 
@@ -94,7 +94,7 @@ def measure(*, example: int, degree: int, n_train: int, seed: int) -> dict[str, 
 
 
 def most_rows(rows: Rows) -> dict[str, Rows]:
-    """Of each function, the rows with the largest training set."""
+    """For each function, the rows with the largest training set."""
     needed(rows, "a function")
     largest = max(rows.column("n_train"))
     return {function: group for (function,), group in rows.where(n_train=largest).groups("function").items()}
@@ -118,7 +118,7 @@ def _judge_parity(rows: Rows) -> Verdict:
 
 
 def _judge_mean_prediction(rows: Rows) -> Verdict:
-    """Of each function, achieved over predicted error, a mean over degrees and sizes for each training set."""
+    """For each function the achieved over the predicted error, a mean over degrees and sizes for each training set."""
     ample = Rows(row for row in rows if AMPLE * row["n_coefficients"] <= row["n_train"] < ALL)
     means = {
         function: mean_of([float(np.mean(one.array("mse / predicted"))) for one in group.groups("seed").values()])

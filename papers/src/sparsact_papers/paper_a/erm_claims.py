@@ -20,7 +20,7 @@ ENOUGH: Final = 0.1  # of the variance: the error of a network that was learned
 
 
 def log_ratios(rows: Rows, column: str, other: str, *cell: str) -> list[float]:
-    """Of each seed: mean over its cells of log2 (sparse / other), the same points for both."""
+    """For each seed the mean over its cells of log2 (sparse / other), on the same points."""
     pairs = rows.where(learner=SPARSE).paired(rows.where(learner=other), "seed", *cell)
     by_seed: dict[int, list[float]] = {}
     for sparse, rival in pairs:
@@ -30,7 +30,7 @@ def log_ratios(rows: Rows, column: str, other: str, *cell: str) -> list[float]:
 
 
 def _against_each(rows: Rows, what: str, *, ample: bool) -> Verdict:
-    """Whether the sparse class errs less than each rival, from so many samples a weight or from fewer."""
+    """Whether the sparse class errs less than each rival, with samples ``ample`` for its weights or with fewer."""
     cells = needed(Rows(row for row in rows if (row["m"] >= AMPLE * row["s"] * (row["n"] + 1)) is ample), what)
     ratios = {rival: log_ratios(cells, "share", rival, "family", "m") for rival in RIVALS}
     return every(*(within(mean_of(each), most=0, what=f"{rival}:") for rival, each in ratios.items()))
@@ -128,9 +128,9 @@ CLAIMS: Final = (
         name="minimum",
         place="Theorem 17",
         statement="The search is a risk minimiser: it fits the rows at least as well as the planted network does.",
-        rule="over all families, share of runs whose training error is at most that of the planted network, a member "
-        "of the class: holds if the 95 % interval lies above 0.9 for each number of samples, fails if below for "
-        "one. Where it fails, a difference of errors is of algorithms, and not of classes",
+        rule="over all families, share of runs whose training error is at most the error of the planted network, a "
+        "member of the class: holds if the 95 % interval lies above 0.9 for each number of samples, fails if below for "
+        "one. Where it fails, errors compare algorithms, not classes",
         judge=_judge_minimum,
         refuted_if="for some number of samples significantly more than a tenth of the runs fit worse than it does",
     ),

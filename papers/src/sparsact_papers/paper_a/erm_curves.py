@@ -27,7 +27,7 @@ FAMILIES: Final = {  # inputs, units, active units
     MEMBERS: (40, 4, 1),
     REAL: (26, 8, 1),
 }
-NOISE: Final = 0.3  # standard deviation, in those of the target
+NOISE: Final = 0.3  # standard deviation, relative to the target's
 SAMPLES: Final = {Scale.SMOKE: (60, 120), Scale.QUICK: (200, 600), Scale.FULL: (500, 2000)}
 SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 10}
 

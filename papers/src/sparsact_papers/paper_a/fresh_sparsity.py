@@ -1,7 +1,7 @@
 """How many units are active on fresh rows, beside the rows on which a network was chosen.
 
 Sparsity generalises: with probability 1 - delta over m rows, every network of s units, also one that was chosen after
-seeing them, has on fresh rows in the mean at most twice the active units that it has on the rows, counted with a
+seeing them, has on fresh rows on average at most twice the active units that it has on the rows, counted with a
 margin, and a term of order s / m more (up to a logarithm and the margin). Trained networks are compared with the first
 part. The second is looked for where the first is 0, without a margin: units that are off on all of the rows, in random
 directions with thresholds at the largest value of a row, which by symmetry are on at a fresh row with probability

@@ -38,7 +38,7 @@ TARGETS: Final = {
     Scale.QUICK: ((JUNTA, 2, 12), (JUNTA, 3, 12), (INDEX, 2, 6)),
     Scale.FULL: ((JUNTA, 2, 12), (JUNTA, 3, 12), (JUNTA, 4, 12), (INDEX, 2, 6), (INDEX, 3, 11)),
 }
-SHARES: Final = {  # of the samples that Hoeffding's inequality asks for
+SHARES: Final = {  # of the samples that Hoeffding's inequality requires
     Scale.SMOKE: (0.25, 1.0),
     Scale.QUICK: (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0),
     Scale.FULL: (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0),
@@ -175,8 +175,8 @@ EXPERIMENT: Final = Experiment(
     title="Juntas and Index_b: represented and recovered",
     summary="Random +-1 functions of 2 to 4 of 12 signs and Index_b are built as one-sparse networks, compared with "
     "the function at every point, and certified. The low-degree algorithm, by least squares and by averages, then "
-    "estimates their coefficients from uniform samples; rounded to the step of which all are multiples, they must be "
-    "the function's.",
+    "estimates their coefficients from uniform samples. All coefficients are multiples of one step: rounded to it, "
+    "the estimates must be exact.",
     parameters=parameters,
     measure=measure,
     claims=(

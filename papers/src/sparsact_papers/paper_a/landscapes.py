@@ -206,8 +206,8 @@ EXPERIMENT: Final = Experiment(
         Claim(
             name="sensitivity",
             place="Theorem 8 by the sharper Lemma 9",
-            statement="The weight above degree d is at most AS / (d + 1), so a function as sensitive as a k-sparse "
-            "network of scale W may be, AS = 4 k^2 W^2, is of low degree.",
+            statement="The weight above degree d is at most AS / (d + 1), so a function no more sensitive than a "
+            "k-sparse network of scale W, AS <= 4 k^2 W^2, has low degree.",
             printed="AS = O(k^4 W^2 ...) up to logarithms",
             rule="holds if tail (d + 1) / AS is at most 1 at every degree of every table",
             refuted_if="tail (d + 1) / AS exceeds 1 at some degree of some table",

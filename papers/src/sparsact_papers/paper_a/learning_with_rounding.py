@@ -206,7 +206,7 @@ EXPERIMENT: Final = Experiment(
         Claim(
             "planted",
             place="Section 4",
-            statement="The labels are those of a network with one active unit on the support.",
+            statement="On the support a network with one active unit gives the labels.",
             printed="one-sparse",
             rule="holds if its error is at most 1e-9 and at most one unit is active at every fresh point of every row",
             judge=_judge_planted,

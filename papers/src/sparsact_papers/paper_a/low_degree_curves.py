@@ -175,7 +175,7 @@ def _task(target: str, n: int, degree: int, ratio: float, labels: str, seed: int
 
 
 def measure(*, target: str, n: int, degree: int, ratio: float, labels: str, seed: int) -> dict[str, float]:
-    """Exact error over the cube of the fitted polynomial, with what the formula says."""
+    """Exact error of the fitted polynomial over the cube, and the error by the formula."""
     from sparsact.learners import LowDegreeRegressor
 
     values = planted(target, n, seed)(points(n))
@@ -290,7 +290,7 @@ EXPERIMENT: Final = Experiment(
     paper="A",
     place="Lemma 7 and Theorem 8",
     title="Error of low-degree least squares against samples",
-    summary="Networks of Appendix A (8 units behind 3 address signs) and random ones of 16 units, of which 1 or 2 are "
+    summary="Networks of Appendix A (8 units behind 3 address signs) and random networks of 16 units, 1 or 2 of them "
     "active, are learned by polynomial regression of degree 1 to 4 from uniform samples. Errors are exact, over the "
     "whole cube. Also with Gaussian noise of a quarter of the variance, and with a tenth of the labels moved by one "
     "standard deviation: at random points, or by an adversary who enlarges what lies above the degree.",

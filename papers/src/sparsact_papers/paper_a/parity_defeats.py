@@ -67,7 +67,7 @@ def built(kind: str, size: int, n: int, seed: int) -> SparselyActivatedNetwork:
 
 
 def measure(*, kind: str, size: int, n: int, degree: int, seed: int) -> dict[str, float | None]:
-    """Exact error of least squares of that degree, with what the network is."""
+    """Exact error of least squares of that degree, and facts about the network."""
     from sparsact.learners import LowDegreeRegressor
 
     network, cube = built(kind, size, n, seed), points(n)

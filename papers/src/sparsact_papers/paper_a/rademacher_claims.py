@@ -34,12 +34,12 @@ def maxima_of(rows: Rows) -> Maxima:
 
 
 def whole(rows: Rows) -> Rows:
-    """Those rows in which all signs were taken: nothing is left to chance."""
+    """Rows in which all signs were taken: nothing is left to chance."""
     return rows.where(draws=None)
 
 
 def drawn(rows: Rows) -> Rows:
-    """Those in which signs were drawn."""
+    """Rows in which signs were drawn."""
     return Rows(row for row in rows if row["draws"] is not None)
 
 
@@ -52,7 +52,7 @@ def average(rows: Rows, values: Maxima) -> Interval:
 
 
 def complexities(rows: Rows) -> list[Interval]:
-    """Of one case, for every number of units: over all signs, if some row has them, else over drawn ones."""
+    """Complexities of one case for every number of units: over all signs if some row has them, else over drawn ones."""
     chosen = whole(rows) or rows
     return [average(chosen, column) for column in maxima_of(chosen).T]
 
@@ -64,7 +64,7 @@ def ratio_of(above: Maxima, below: Maxima) -> Interval:
     Interval(estimate=2.0, low=2.0, high=2.0, n=3, kind='95 % interval of the ratio of means')
     """
     if len(above) < 2:
-        raise MissingRowsError(f"a ratio of means wants 2 draws, there are {len(above)}")
+        raise MissingRowsError(f"a ratio of means needs 2 draws, there are {len(above)}")
     ratio = float(above.mean() / below.mean())
     error = float(stats.sem(above - ratio * below) / below.mean())
     half = float(stats.t.ppf(1 - tail(), len(above) - 1)) * error
@@ -72,7 +72,7 @@ def ratio_of(above: Maxima, below: Maxima) -> Interval:
 
 
 def judge_growth(rows: Rows) -> Verdict:
-    """The most units against one, on the largest cube of which all signs were taken, for each B."""
+    """The most units against one, for each B, on the largest cube whose rows have all signs."""
     of_one_active = {case: group for case, group in cases(rows).items() if case[1] == 1}
     n = max(row["n"] for row in needed(whole(rows.where(sample="cube", k=1)), "a cube with all signs"))
     verdicts: dict[float, Verdict] = {}
@@ -89,7 +89,7 @@ def judge_growth(rows: Rows) -> Verdict:
 
 
 def _where_it_holds(verdicts: Mapping[float, Verdict]) -> Verdict:
-    """Of a verdict for each B: it holds only if B is one of some, if it is decided for each and fails for others."""
+    """Join verdicts for each B: "holds only if" B is one of some, if all are decided and some fail."""
     together = every(*verdicts.values())
     held = [f"{bias:g}" for bias, verdict in verdicts.items() if verdict.outcome is Outcome.HOLDS]
     failed = [bias for bias, verdict in verdicts.items() if verdict.outcome is Outcome.DOES_NOT_HOLD]

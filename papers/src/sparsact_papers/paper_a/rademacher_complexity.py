@@ -48,7 +48,7 @@ WHOLE: Final = {Scale.SMOKE: (2,), Scale.QUICK: (2, 3), Scale.FULL: (2, 3)}  # c
 BLOCKS: Final = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
 DRAWS: Final = {Scale.SMOKE: 4, Scale.QUICK: 10, Scale.FULL: 12}
 LARGE_BLOCKS, LARGE_DRAWS = {Scale.SMOKE: 0, Scale.QUICK: 0, Scale.FULL: 10}, 4  # on the 4-cube
-PAIRS: Final = {Scale.SMOKE: (2,), Scale.QUICK: (2,), Scale.FULL: (2, 3)}  # those with two active units, too
+PAIRS: Final = {Scale.SMOKE: (2,), Scale.QUICK: (2,), Scale.FULL: (2, 3)}  # cubes that also get k = 2
 TOGETHER: Final = {Scale.SMOKE: (2, 3), Scale.QUICK: (2,), Scale.FULL: (2, 3, 4)}  # units of the dense class
 SAMPLES: Final = {Scale.SMOKE: (4, 16), Scale.QUICK: (4, 8, 16, 64), Scale.FULL: (2, 4, 8, 16, 32, 64, 128, 256)}
 MOST_EXACT: Final = 8  # orthogonal points
@@ -111,7 +111,7 @@ def measure(
 
 
 def on_orthogonal_points(signs: NDArray[np.int_]) -> dict[str, Any]:
-    """What two units reach on the rows of a Hadamard matrix, and whether such networks are of the class."""
+    """What two units reach on the rows of a Hadamard matrix, and whether their networks belong to the class."""
     m = signs.shape[1]
     X, R = hadamard(m), np.sqrt(m)
     B = W * R / np.sqrt(m)

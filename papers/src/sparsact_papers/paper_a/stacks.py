@@ -1,6 +1,6 @@
 """Networks of one, two and three sparsely activated layers: tail, average sensitivity, learning curve.
 
-Beyond the paper, which has one layer. The layers, and the bound that is tested, are those of
+Beyond the paper, which has one layer. The layers, and the bound that is tested, are defined in
 :mod:`sparsact_papers.common.sparse_stacks`.
 """
 
@@ -38,7 +38,7 @@ ROUNDING: Final = 1e-9
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int]]:
-    """Stacks of every depth and sparsity; those of one seed share their lower layers and their points."""
+    """Stacks of every depth and sparsity; with the same seed they share their lower layers and their points."""
     for seed, k, depth in product(range(SEEDS[scale]), SPARSITIES[scale], DEPTHS):
         yield {**SIZES[scale], "k": k, "depth": depth, "n_sizes": POINTS[scale], "seed": seed}
 
@@ -74,14 +74,14 @@ def measure(*, n: int, address: int, k: int, depth: int, n_sizes: int, seed: int
 
 
 def change(rows: Rows, value: Callable[[Row], float]) -> Interval:
-    """Of the deepest stacks less those of one layer, in pairs of a seed, averaged over k within it."""
+    """Values of the deepest stacks minus values of stacks with one layer: a mean over seeds, after one over k."""
     changes = []
     for group in rows.groups("seed").values():
         pairs = [
             [value(row) for row in one.where(depth=depth)] for one in group.groups("k").values() for depth in (3, 1)
         ]
         if not all(pairs):
-            raise MissingRowsError("a pair wants stacks of one and of three layers")
+            raise MissingRowsError("a pair needs stacks of one and of three layers")
         changes.append(float(np.mean(pairs[::2]) - np.mean(pairs[1::2])))
     return mean_of(changes)
 
@@ -115,7 +115,7 @@ EXPERIMENT: Final = Experiment(
     summary="One, two and three layers, each of k trees of gated units, k-sparse by proof on the whole cube: every "
     "layer is gated by addresses among the inputs and computes on the normalised outputs of the layer below. Spectra "
     "and sensitivities are exact. The low-degree learner has degree 2 and ever more uniform points; its error is "
-    "taken over the whole cube. Shares are of each network's variance.",
+    "taken over the whole cube. Shares are relative to each network's variance.",
     parameters=parameters,
     measure=measure,
     claims=(

@@ -1,4 +1,4 @@
-"""Hidden parities and what their learners ask for (Theorems 3 and 14): statistical queries, examples, values.
+"""Hidden parities and what learners need (Theorems 3 and 14): statistical queries, examples, values.
 
 A parity of m bits is a one-sparse network on the quadratic lift, so the class of these networks is as hard for
 statistical queries as parities are: ``tau**2 (N - 9)`` queries are necessary where N parities are possible, ``2**m`` of
@@ -146,7 +146,7 @@ EXPERIMENT: Final = Experiment(
     name="sq-ledger",
     paper="A",
     place="Section 4, Theorems 3 and 14",
-    title="Hidden parities: what learners ask for",
+    title="Hidden parities: what learners need",
     summary="Parities of m bits, of any size or of 3 to 5 bits, are hidden from learners with statistical queries "
     "(tolerance 0.124, adversarial answers), from correlations of one sample, membership queries, and elimination "
     "over GF(2), on the bits and on the lift. For any size the oracle is the adversary of the lower bound, which has "
@@ -168,7 +168,7 @@ EXPERIMENT: Final = Experiment(
             "known-size",
             "Queries or examples for parities of known size, against bits",
             "The greatest size of S that was run. Correlations of one sample are as many as the queries of low "
-            "degree; elimination on the lift wants as many examples as on the bits. The bound, tau^2 (binomial(m, "
+            "degree; elimination on the lift needs as many examples as on the bits. The bound, tau^2 (binomial(m, "
             "|S|) - 9), is on statistical queries alone. Points: median over seeds; bars: its interval.",
             _known_frame,
             curve_plot(

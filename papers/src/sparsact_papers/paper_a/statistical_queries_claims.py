@@ -113,7 +113,7 @@ CLAIMS: Final = (
         rule="holds if on every row with error below 1/3 queries / (tau^2 (N - 9)) >= 1, N the parities that were "
         "possible",
         judge=_judge_bound,
-        refuted_if="some learner finds a parity with fewer queries than the bound asks for",
+        refuted_if="some learner finds a parity with fewer queries than the bound requires",
     ),
     Claim(
         "no-power",

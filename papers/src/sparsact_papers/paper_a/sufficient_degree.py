@@ -37,7 +37,7 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
 
 
 def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, Any]:
-    """For each epsilon the least degree that leaves so little, and what the bounds ask for (not cut at n)."""
+    """For each epsilon the least degree that leaves at most epsilon, and the degrees of the bounds (not cut at n)."""
 
     def found(network: SparselyActivatedNetwork) -> dict[str, Any]:
         W, B = network.scale()
@@ -133,7 +133,7 @@ EXPERIMENT: Final = Experiment(
             statement="Degree Theta((k^8 W^4 log^4(ns) + k^6 B^4 log s) / epsilon^2) leaves squared error epsilon.",
             printed="an order without its constant",
             rule="with the constant 1 no network needs more at any epsilon; consistent if none needs as much",
-            refuted_if="some network, random or found by search, needs a higher degree than the theorem asks for",
+            refuted_if="some network, random or found by search, needs a higher degree than the theorem gives",
             judge=lambda rows: judge_bound(
                 rows, _ratios(rows, "measured", "theorem_8"), "measured / Theorem 8, of d + 1"
             ),
@@ -147,19 +147,19 @@ EXPERIMENT: Final = Experiment(
         ),
         Claim(
             name="sharper-than-theorem-8",
-            statement="4 k^2 W^2 / epsilon asks for less than Theorem 8 (with the constant 1).",
-            rule="holds if it asks for no more on every row, at every epsilon",
-            refuted_if="it asks for more than Theorem 8 on some row",
+            statement="The degree 4 k^2 W^2 / epsilon is lower than that of Theorem 8 (with the constant 1).",
+            rule="holds if it is no higher on any row, at any epsilon",
+            refuted_if="it is higher than that of Theorem 8 on some row",
             judge=lambda rows: within(
                 range_of(_ratios(rows, "sharper", "theorem_8")), most=1.0, what="4k²W²/ε / Theorem 8, of d + 1"
             ),
         ),
         Claim(
             name="below-n",
-            statement="The bounds say something on few inputs: they ask for degrees below n.",
-            rule="for each random network the least degree that a bound asks for, at half of the variance, over n; "
+            statement="The bounds say something on few inputs: their degrees lie below n.",
+            rule="for each random network the degree that a bound gives, at half of the variance, over n; "
             "holds if both bounds lie below 1 on every row, fails if one lies above on every row",
-            refuted_if="every row of one of the bounds asks for degree n or more",
+            refuted_if="on every row one of the bounds gives degree n or more",
             judge=_judge_useful,
         ),
         Claim(

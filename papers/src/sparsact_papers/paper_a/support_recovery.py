@@ -1,4 +1,4 @@
-"""Planted activation patterns: whether the units that a learner finds are those that made the labels.
+"""Planted activation patterns: whether a learner finds the units that made the labels.
 
 A unit is known by where it is active. Learned and planted units are matched one to one so that the summed overlap
 (Jaccard index of their active sets among points that the learner has not seen) is largest; a planted unit without
@@ -66,7 +66,7 @@ def overlaps(
 
 
 def measure(*, family: str, n: int, s: int, noise: float, m: int, seed: int) -> dict[str, float]:
-    """Overlap of the learned units with the planted ones, and with those of an unrelated network."""
+    """Overlap of the learned units with the planted ones, and with an unrelated network's units."""
     from sparsact.learners import SparselyActivatedRegressor
 
     planted, X, new = sample(family, n, s, 1, m, seed)
@@ -186,7 +186,7 @@ EXPERIMENT: Final = Experiment(
         ),
         Claim(
             name="chance",
-            statement="Overlaps are no accident: those with an unrelated network of the same kind are smaller.",
+            statement="Overlaps are no accident: an unrelated network of the same kind overlaps less.",
             rule="holds if from the most samples, over all families and noises, the 95 % interval of the difference is "
             "above 0",
             refuted_if="the overlap is significantly smaller than that with an unrelated network",
@@ -212,7 +212,7 @@ EXPERIMENT: Final = Experiment(
             "samples",
             "Overlap with the planted units against samples",
             "Median over seeds and its interval. Learned and planted units are matched one to one; also the same "
-            "learned units matched with those of another network of the kind.",
+            "learned units matched with another network of the kind.",
             frame,
             panel_plot("samples m", "mean overlap (Jaccard)", log=(2, 0)),
         ),

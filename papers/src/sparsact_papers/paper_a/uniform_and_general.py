@@ -1,6 +1,6 @@
 """Polynomials under the uniform distribution (Theorem 8) and under others, beside ERM in the class (Theorems 5, 17).
 
-Sums of opposite halfspaces, at most two units of which are active at any point of the cube, are learned under four
+Sums of opposite halfspaces, with at most two active units at any point of the cube, are learned under four
 distributions. Errors are means over new points of the same distribution, beside the least error that any polynomial of
 degree 2 has on these very points.
 """
@@ -32,7 +32,7 @@ RULE: Final = (
     "power of m with which error - least error of degree 2 falls (m >= 2 N, N monomials): -1 for the error of an "
     "estimate, 0 for a bias; holds if the 95 % interval of its mean over seeds lies below -1/2"
 )
-NOISE: Final = 0.3  # standard deviation, in those of the target
+NOISE: Final = 0.3  # standard deviation, relative to the target's
 TWICE: Final = 1.0  # log2
 SIZES: Final = {Scale.SMOKE: 6, Scale.QUICK: 14, Scale.FULL: 24}
 K = 2
@@ -86,7 +86,7 @@ LEAST, MOST = 1e-3, 30.0  # errors outside are drawn at these limits
 
 
 def _log_ratios(one: Rows, other: Rows) -> list[float]:
-    """Of each seed: log2 of a ratio of errors, as shares of the variance, from as many samples."""
+    """For each seed and sample size, log2 of a ratio of errors, as shares of the variance."""
     return [float(np.log2(a["error / variance"] / b["error / variance"])) for a, b in one.paired(other, "seed", "m")]
 
 

@@ -31,7 +31,7 @@ SWEEPS: Final[dict[Scale, dict[str, tuple[int, ...]]]] = {
 }
 SEEDS: Final = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 12}
 SAMPLES: Final = 6  # times k s n
-NOISE: Final = 0.3  # standard deviation, in those of the target
+NOISE: Final = 0.3  # standard deviation, relative to the target's
 FLIPPED: Final = 2000  # points for the sensitivity
 LEARNERS: Final = (SPARSE, DENSE)
 HALF: Final = 0.5  # halfway between a power of 0 and of 1
@@ -67,7 +67,7 @@ def measure(*, n: int, s: int, k: int, learner: str, seed: int) -> Mapping[str, 
 
 
 def sweep(rows: Rows, varied: str, learner: str) -> list[Rows]:
-    """Of each seed, rows of a learner in which only one size differs from those of the centre."""
+    """For each seed, rows of a learner in which only one size differs from the centre."""
     found = rows.where(learner=learner, **{name: size for name, size in CENTRE.items() if name != varied})
     return [group for group in found.groups("seed").values() if len(group.distinct(varied)) > 1]
 
@@ -119,7 +119,7 @@ EXPERIMENT: Final = Experiment(
     summary="Sums of k gated networks rotated in space, from m = 6 k s n samples with noise of 0.3 standard "
     "deviations. One size at a time varies about s = 8, k = 1, n = 24. The search for the least training error in the "
     "class is given s and k; dense networks choose width and penalty on held-out rows. Errors are against the function "
-    "at 4,000 new points. Sensitivities are those of the same networks on the cube, with W = 1, at 2,000 points.",
+    "at 4,000 new points. Sensitivities of the same networks are taken on the cube, with W = 1, at 2,000 points.",
     parameters=parameters,
     measure=measure,
     claims=(

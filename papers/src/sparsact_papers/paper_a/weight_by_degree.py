@@ -33,7 +33,7 @@ LARGEST_SHARE: Final = 0.1  # of the variance, above a quarter of all degrees
 COMPARED_DEGREE: Final = 2
 SOUGHT: Final = {Scale.SMOKE: (7, (1, 2), 2), Scale.QUICK: (12, (1, 2, 4), 3), Scale.FULL: (12, (1, 2, 4), 10)}
 """Inputs, units and seeds of the search for heavy tails."""
-POWER: Final = 0.25  # of ln(es/k), half of what the bound has
+POWER: Final = 0.25  # of ln(es/k), half of the bound's power
 FAR: Final = {7: 5, 12: 9}  # degrees of that search by inputs: above 4 log2 s, where the proofs leave a factor open
 
 
@@ -113,7 +113,7 @@ def _more(rows: Rows, other: str) -> list[float]:
             if other == "parity" or one["seed"] == seed
         ]
         if not differences:
-            raise MissingRowsError(f"seed {seed} wants a pair with {other}")
+            raise MissingRowsError(f"seed {seed} needs a pair with {other}")
         means.append(float(np.mean(differences)))
     return means
 

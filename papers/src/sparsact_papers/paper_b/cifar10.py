@@ -32,7 +32,7 @@ PRINTED: Final = {  # Table 2: accuracy in percent by active units
     QUARTER: {256: 69.8, 512: 71.68},
 }
 TABLE: Final = tuple((model, n_active) for n_active in (256, 512) for model in PRINTED)
-TOTAL: Final = 1024  # the width of which the text on Figure 5 speaks
+TOTAL: Final = 1024  # the width in the text on Figure 5
 NEAR, MATCHES = 2.0, 1.0  # points of accuracy
 
 
@@ -257,8 +257,8 @@ EXPERIMENT: Final = Experiment(
             statement="What DSM 50 % gains at equal active units is the gain of a wider layer: it is no better than "
             "a dense layer of the same total width.",
             rule="DSM 50 % minus dense of the same total width, paired by seed and averaged over the widths 512 and "
-            "1024: holds if the 95 % interval lies below 0. The gain of dense layers by twice the width is told beside "
-            "it",
+            "1024: holds if the 95 % interval lies below 0. Beside it is reported what dense layers gain by twice the "
+            "width",
             refuted_if="DSM 50 % is significantly more accurate than dense of the same total width",
             judge=judge_same_width,
         ),

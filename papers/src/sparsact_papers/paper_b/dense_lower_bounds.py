@@ -54,7 +54,7 @@ def measure(
         return needed_width(k, epsilon, ambient, seed)
     if n_waves is not None:
         return pair(k, n_waves, seed)
-    raise ValueError(f"part {part!r} wants `epsilon` and `ambient`, or `n_waves`; got neither.")
+    raise ValueError(f"part {part!r} needs `epsilon` and `ambient`, or `n_waves`; got neither.")
 
 
 def _judge_width(rows: Rows) -> Verdict:
@@ -183,8 +183,8 @@ EXPERIMENT: Final = Experiment(
             statement="The advantage of hashing in operations of a forward pass grows as eps falls.",
             printed="O(dk log(1/eps)) against Omega(d (2 sqrt(d) / (C eps))^k)",
             rule="d w over the d K products of the hash (K = 4k), at equal largest error eps/2: holds if at the least "
-            "eps every seed's ratio exceeds all of those at the greatest eps",
-            refuted_if="at the least eps some seed's ratio does not exceed all of those at the greatest eps",
+            "eps every seed's ratio exceeds all ratios at the greatest eps",
+            refuted_if="at the least eps some seed's ratio does not exceed all ratios at the greatest eps",
             judge=_judge_hashing,
         ),
         Claim(
@@ -212,8 +212,8 @@ EXPERIMENT: Final = Experiment(
             place="Theorem D.1, inequality (8)",
             statement="A random member of the analytic family is L-Lipschitz, with C = 6 (the paper leaves C open).",
             printed="with probability at least 0.9, for a large enough C",
-            rule="share of pairs of which both have a proved Lipschitz constant of at most L = 1, with C = 6; holds "
-            "if its 95 % interval (Clopper and Pearson) lies above 0.9^2",
+            rule="share of pairs in which both members have a proved Lipschitz constant of at most L = 1, with C = 6; "
+            "holds if its 95 % interval (Clopper and Pearson) lies above 0.9^2",
             refuted_if="the share of pairs with a proved constant is significantly below 0.9^2",
             judge=_judge_lipschitz,
         ),

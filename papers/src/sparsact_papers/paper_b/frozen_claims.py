@@ -45,7 +45,7 @@ def beats(rows: Rows, model: str, other: str, widths: Sequence[int]) -> Verdict:
 
 
 def depending_on_dense(verdicts: dict[str, Verdict]) -> Verdict:
-    """One verdict of those against each kind of dense layer."""
+    """One verdict from the verdicts against each kind of dense layer."""
     held = {kind: verdict for kind, verdict in verdicts.items() if verdict.outcome == "holds"}
     rest = [verdict for kind, verdict in verdicts.items() if kind not in held]
     if not held or not rest:

@@ -1,4 +1,4 @@
-"""Figures 1a, 2a, 3, 4 and Table 1: a frozen random layer, of which all or some units are on, under a learned one."""
+"""Figures 1a, 2a, 3, 4 and Table 1: a frozen random layer, all or some of its units on, under a learned one."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ EXPERIMENT: Final = Experiment(
             Chart(
                 f"training-{target}",
                 f"The paper's training against the closed form ({name})",
-                f"{BARS} Hyperplanes through the origin; both curves are of the same draws.",
+                f"{BARS} Hyperplanes through the origin; both curves use the same draws.",
                 partial(_training_frame, target=target),
                 ERROR_PLOT,
             )

@@ -1,6 +1,6 @@
 """What paper B says of hyperplane LSH, and the rules by which rows decide it.
 
-Ratios of errors are paired: both errors are of the same draw of target, points and hyperplanes.
+Ratios of errors are paired: both errors come from the same draw of target, points and hyperplanes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def sizes(rows: Rows, least: int, at_least: int = 1) -> list[int]:
 
 
 def over(found: Rows, others: Rows) -> list[float]:
-    """Errors as shares of those of other models of the same draw; draws that only one side has are left out."""
+    """Errors over the errors of other models on the same draw; draws that only one side has are left out."""
     pairs = needed(found.paired(others, "target", "seed"), "a pair of errors")
     return [row["mse"] / other["mse"] for row, other in pairs]
 

@@ -46,7 +46,7 @@ def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
 
 def measure(*, model: str, n_units: int, epochs: int, n_train: int, n_test: int, seed: int) -> dict[str, float]:
     """Mean squared error on fresh points, beside variance and best line; ``epochs`` 0 is the closed form."""
-    rng = np.random.default_rng([seed, 1])  # the target and the points are those of the seed, for any model
+    rng = np.random.default_rng([seed, 1])  # target and points depend on the seed, not on the model
     phases, frequencies = rng.uniform(0, 2 * np.pi, WAVES), rng.uniform(1, 4, WAVES)
 
     def f(x: Array) -> Array:

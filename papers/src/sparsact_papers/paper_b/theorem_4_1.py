@@ -305,7 +305,7 @@ EXPERIMENT: Final = Experiment(
             "operations",
             "Largest error of dense layers against their operations",
             "Median over seeds with its interval. Dense: one hidden layer of ReLU units, trained or random (the "
-            "widest only random), whichever errs less. A table's operations are those of its hash, whatever its width.",
+            "widest only random), whichever errs less. A table costs the operations of its hash, whatever its width.",
             _operations_frame,
             curve_plot("multiply-adds of a forward pass", "largest error", log=(10, 10), size=(5.4, 5.0)),
         ),

@@ -52,7 +52,7 @@ def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
 
 
 def measure(*, part: str, **sizes: Any) -> dict[str, Any]:
-    """Of one part."""
+    """Measure one part of the experiment."""
     return misses(**sizes) if part == MISSES else rivals(**sizes)
 
 

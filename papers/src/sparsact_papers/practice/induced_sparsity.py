@@ -52,7 +52,7 @@ def _inducement(name: str, made: Transformer, hidden: int) -> SparsityRegularize
 PLAIN, WEAK, STRONG, TOP_K = "plain", "L1 x 0.1", "L1 x 0.3", "top-k"
 STRENGTHS: Final = {WEAK: 0.1, STRONG: 0.3}
 MODELS: Final = (PLAIN, WEAK, STRONG, TOP_K)
-KEPT: Final = 16  # top-k keeps one unit in so many
+KEPT: Final = 16  # top-k keeps one unit in 16
 FEW: Final = 0.03  # density of trained transformers that paper A begins with
 HALF, NEAR, ALIVE = 0.5, 0.05, 0.05
 
@@ -98,7 +98,7 @@ CLAIMS: Final = (
     Claim(
         name="falls",
         place="Paper A, Section 1",
-        statement="Density falls while a ReLU transformer is trained, without anything that asks for it.",
+        statement="Density falls while a ReLU transformer is trained, though nothing in the loss rewards it.",
         rule="density (a mean over layers) after the last step over that before the first: holds if its 95 % interval "
         "over seeds lies below 1",
         refuted_if="density significantly rises",

@@ -46,7 +46,7 @@ SIZES: Final[dict[Scale, dict[str, int]]] = {
     Scale.FULL: {"width": 64, "n_layers": 4, "active": 128, "context": 64, "batch": 16, "steps": 400, "windows": 256},
 }
 SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
-TUNED_ON: Final = 10  # the seed on which rates are compared, none of those that decide
+TUNED_ON: Final = 10  # the seed on which rates are compared; it decides no claim
 LEAST_RATE: Final = 2e-3
 # The rate of the least validation loss on that seed: doubled, from the least one on, until the loss rises.
 RATES: Final = {model: 8e-3 if kind == N_GRAMS else 4e-3 for model, (kind, _) in MODELS.items()} | {QUARTER: 16e-3}
@@ -121,7 +121,7 @@ class Sizes:
         inactive = wanted["inactive_parameters"]
         n_rows = inactive // width if kind else 0
         found = cls(model, width, n_layers, context, active // ON, ON, n_rows)
-        for _ in range(3):  # a router costs as much as it has experts, of which as many fit as their units allow
+        for _ in range(3):  # the router's cost and the number of experts depend on each other
             more = wanted["flops"] - costs(found.network(0, "meta"))["flops"]
             hidden = found.hidden + round(more / (4 * width * ON * n_layers))
             of_expert = n_layers * (2 * width * hidden + hidden + width)
@@ -131,7 +131,7 @@ class Sizes:
         return found
 
     def network(self, seed: int, device: str = "cpu") -> Transformer:
-        """The decoder, whose parameters are those of the seed."""
+        """The decoder, its parameters drawn from the seed."""
         import torch
 
         from sparsact.layers import HashMemory, MixtureOfExperts, ProductKeyMemory
@@ -232,8 +232,8 @@ COMPARED: Final = (
     ("by-id-mixed", "Beside experts, half n-grams are better than half product keys.", (HALF,), (HALF_KEYS,)),
 )
 RULE: Final = (
-    "fixed before the runs: the validation loss after the last step, in pairs of one seed, on seeds of which none "
-    "chose a rate; holds if the interval of the mean gain lies above 0 {what}, fails if {fails}. The intervals have "
+    "fixed before the runs: the validation loss after the last step, in pairs of one seed, on seeds that chose no "
+    "rate; holds if the interval of the mean gain lies above 0 {what}, fails if {fails}. The intervals have "
     "{level}: a claim that is false holds with a probability of at most 2.5 % (one-sided, Bonferroni)"
 )
 
@@ -288,7 +288,7 @@ EXPERIMENT: Final = Experiment(
     "layers of width 64, 2 of 18 experts of 64 units without a memory, 400 steps of 16 passages of 64 characters. "
     "AdamW, warm-up and cosine to a tenth; the table has five times the rate and no decay, as in Engram, and was not "
     "tuned. The rate of the rest was doubled from 0.002 on until the loss rose, for each model alone, on a seed that "
-    "decides nothing. The intervals are those of seeds, which set parameters, hashes and batches; the text is one.",
+    "decides nothing. Intervals are over seeds, which set parameters, hashes and batches; there is one text.",
     parameters=parameters,
     measure=measure,
     claims=tuple(_claim(*one) for one in COMPARED),

@@ -53,7 +53,7 @@ WINDOWS: Final = {
     TEXT: {Scale.SMOKE: 4, Scale.QUICK: 64, Scale.FULL: 512},
 }
 SEEDS: Final = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 10}
-EVALUATIONS, APART = 2, 500  # at least so many, and at most so many steps apart
+EVALUATIONS, APART = 2, 500  # least number of evaluations, most steps between them
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Parameter]]:
@@ -175,7 +175,7 @@ def gains(rows: Rows, data: str, one: str, other: str, least: int = 2) -> list[f
 
 
 def operations(rows: Rows, data: str, model: str) -> int:
-    """Of a feed-forward layer for a token: those of its active units, and of choosing them."""
+    """Operations of a feed-forward layer per token: its active units, and the choice of units."""
     one = rows.where(data=data, model=model)[0]
     return int(one["active_flops"] + one["routing_flops"])
 

@@ -97,7 +97,7 @@ class JointRisk:
         return Solved(at(found.x), int(found.nit), slope, GTOL, found.status != OUT_OF_STEPS)
 
     def in_class(self, stack: Stack, max_iter: int) -> tuple[Stack, int]:
-        """A stack near the given one of which each layer is sparse on the rows, and the iterations."""
+        """A stack near the given one with each layer sparse on the rows, and the number of iterations."""
         best, least, iterations = sparse_on(stack, self.columns, self.max_active), np.inf, 0
         for penalty in PENALTIES:
             found = self.minimised(balanced(stack), penalty, max_iter)

@@ -29,7 +29,7 @@ class StackRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # sci
     .. math:: h(x) = \langle u, a_L \rangle, \qquad a_l = \sigma(W_l\, a_{l-1} + V_l\, x - b_l), \qquad a_0 = x,
 
     with at most k_l units of layer l on at any training input. Stacks of random units, whose layers all descend
-    together, and one layer with all units are fitted to most rows. The stack with the least error on those held out is
+    together, and one layer with all units are fitted to most rows. The stack with the least error on rows held out is
     fitted to all rows, or one layer is, where that error is not below half of its own. Membership is exact; the minimum
     is that of a search.
 
@@ -46,7 +46,7 @@ class StackRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # sci
     tol : float, default=1e-8
         The search ends at an error of this share of the variance on the rows held out.
     random_state : int, RandomState or None, default=None
-        Of the split and the starts.
+        Seed of the split and the starts.
 
     Attributes
     ----------

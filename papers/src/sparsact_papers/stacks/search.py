@@ -131,7 +131,7 @@ class StackSearch(HeldOut[Stack]):
     fit : callable
         A network fitted to rows, targets and weights, with the units of all layers.
     rng : numpy.random.Generator
-        Of the split and the random starts.
+        Source of the split and the random starts.
     """
 
     def __init__(

@@ -103,7 +103,7 @@ def read(folder: str | Path, settings: Mapping[str, Any], training: TrainingStat
 
 
 def fingerprint(*tensors: Tensor) -> int:
-    """A number that tells tensors of integers apart."""
+    """A number that distinguishes tensors of integers."""
     digest = blake2b(digest_size=6)
     for tensor in tensors:
         digest.update(np.ascontiguousarray(tensor.cpu().numpy()).data)

@@ -20,7 +20,7 @@ class TrainingExamples(Protocol):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """All there are: what tells examples apart."""
+        """Everything that distinguishes examples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class CharacterText:
 
     @classmethod
     def of(cls, text: str, validation: float = 0.1) -> CharacterText:
-        """Tokens of a text, of which the last share is kept for validation."""
+        """Tokens of a text; the last share is kept for validation."""
         if not 0 < validation < 1:
             raise ValueError(f"`validation` is a share between 0 and 1; got {validation!r}.")
         characters = "".join(sorted(set(text)))

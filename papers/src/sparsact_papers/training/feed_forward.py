@@ -26,13 +26,13 @@ KINDS: Final = (DENSE, WIDE, TOP_K, SCALING, *ROUTED)
 
 
 def feed_forward(kind: str, width: int, active: int, *, n_ids: int) -> nn.Module:
-    """A layer with ReLU and biases of which each token switches on ``active`` units, in the mean.
+    """A layer with ReLU and biases in which each token switches on ``active`` units on average.
 
     Parameters
     ----------
     kind : str
         ``"dense"``, with no other units; ``"dense, wide"``, with four times as many units and all of them on; or one
-        with four times as many units, of which some are on: ``"top-k"``, the largest pre-activations;
+        with four times as many units, some of them on: ``"top-k"``, the largest pre-activations;
         ``"Scaling"``, one unit of each four; ``"top-2"``,
         ``"biases"``, ``"expert choice"``, ``"LSH"``, ``"learned LSH"`` and ``"hash"``, two of eight experts;
         ``"Switch"`` and ``"tree"``, one of four.

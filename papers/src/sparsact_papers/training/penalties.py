@@ -149,7 +149,7 @@ class ActivationPenalty(SparsityRegularizer):
 
     Notes
     -----
-    Calls without gradients, such as those of an evaluation, are not collected.
+    Calls without gradients, such as in an evaluation, are not collected.
     """
 
     def __init__(self, model: nn.Module, blocks: Sequence[Block], strength: float) -> None:

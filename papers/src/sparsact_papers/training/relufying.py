@@ -157,7 +157,7 @@ def relufy(
         \frac{\|y - y^*\|^2}{\|y^*\|^2} + \frac1L \sum_\ell \frac{\|y_\ell - y_\ell^*\|^2}{\|y_\ell^*\|^2}
         + \lambda \sum_\ell \mathbb{E} |h^\ell_j|,
 
-    where y are the outputs of the model, :math:`y_\ell` those of its L blocks, a star marks the original, and
+    where y are the outputs of the model, :math:`y_\ell` the outputs of its L blocks, a star marks the original, and
     :math:`\lambda` rises while more than ``target_density`` of the activations h are not zero, and falls while fewer
     are. No labels are needed. :func:`~sparsact.inference.sparsify` then exploits the zeros.
 

@@ -182,14 +182,14 @@ def train(
     text : CharacterText or LabelledImages
     recipe : Recipe
     blocks : sequence of Block
-        Whose activity the evaluations tell.
+        Blocks whose activity the evaluations report.
     penalty : SparsityRegularizer, default=None
         :class:`ActivationPenalty` or :class:`TopKTraining` of this model, entered while it is trained and evaluated.
     checkpoint : path, default=None
         A folder. At each evaluation everything is written there, in one file that is whole at any moment.
     resume : bool
-        Go on from the checkpoint, if there is one: parameters and evaluations are then those of a training that was
-        never interrupted, to the bit (on a CPU with the same number of threads).
+        Go on from the checkpoint, if there is one: parameters and evaluations then equal an uninterrupted training's
+        to the bit (on a CPU with the same number of threads).
     progress : callable, default=None
         Told of steps that were done (see :func:`training_progress`).
     device : torch.device or str

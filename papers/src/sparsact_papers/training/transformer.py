@@ -111,8 +111,8 @@ class TransformerLayer(nn.Module):
 class Transformer(nn.Module):
     """A decoder with pre-norm layers and learned positions, from tokens to logits of the next one.
 
-    ``feed_forward`` makes the feed-forward module of a layer of (width, hidden); None for :class:`FeedForward`, of
-    which ``activation`` is "relu", "gelu" or "silu". Parameters are drawn by torch's own generator.
+    ``feed_forward`` makes the feed-forward module of a layer from (width, hidden); None for :class:`FeedForward` with
+    the ``activation`` "relu", "gelu" or "silu". Parameters are drawn by torch's own generator.
 
     Examples
     --------

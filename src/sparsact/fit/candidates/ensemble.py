@@ -59,8 +59,8 @@ def _at_all_points(model: object, cube: NDArray[Any]) -> Array:
 def weighted_models(members: Mapping[str, Fit], sample: RowSample) -> Fit:
     """Weights of fitted models, and held-out scores of their mean.
 
-    Predictions are clipped to the :func:`reach` of the targets. The weights of all rows are learned from the
-    predictions of rows left out; those that a fold is scored with, from the other folds.
+    Predictions are clipped to the :func:`reach` of the targets. The final weights are learned from the held-out
+    predictions of all rows; the weights that score a fold, from the held-out predictions of the other folds.
 
     Parameters
     ----------

@@ -99,8 +99,8 @@ def _strongest(model: Spectral, n_terms: int) -> list[tuple[Subset, float]]:
 def gp_terms(model: Spectral, encoding: Encoding, n_terms: int = TERMS) -> tuple[Term, ...]:
     """The largest coefficients of a model with a spectrum, with posterior intervals, each by itself and all at once.
 
-    The q-value is twice the posterior probability that the sign is wrong: the prior, learned from all effects, has
-    shrunk those that are many already.
+    The q-value is twice the posterior probability that the sign is wrong. It needs no correction for the number
+    of effects: the prior, learned from all of them, has shrunk them already.
     """
     strongest = [(subset, mean) for subset, mean in _strongest(model, n_terms) if mean]
     subsets = [subset for subset, _ in strongest]
@@ -196,11 +196,11 @@ class ProcessCandidate(CandidateKind):
         return KERNELS_OF_FEW if n_rows < FEW_ROWS else self.kernels if n_rows < MANY_ROWS else KERNELS_OF_MANY
 
     def _processes(self, run: FitRun, *, warped: bool) -> dict[str, Fit]:
-        """Processes by kernel of every row, or of a sample of many, with predictions of left-out folds.
+        """Processes by kernel, fitted to all rows or to a sample of many, with predictions of left-out folds.
 
-        A fold's process learns its hyperparameters from rows outside of the fold, beginning at the values for all. With
-        ``warped`` some are of a monotone function of the target (:class:`WarpedProcess`): of its logarithm where it is
-        positive and not nearly constant, and from 80 rows on of functions that an isotonic regression takes back.
+        A fold's process learns its hyperparameters from rows outside of the fold, starting at the values for all rows.
+        With ``warped`` some learn a monotone function of the target (:class:`WarpedProcess`): its logarithm if it is
+        positive and not nearly constant, and from 80 rows on ``warps``, which an isotonic regression inverts.
         """
         options, sample, most = run.options, run.sample, self.rows_for(run.n)
         X, y, folds = sample.at_most(most)

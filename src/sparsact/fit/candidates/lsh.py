@@ -1,4 +1,4 @@
-"""LSH models of a table: of all rows and of those outside each fold, laid out on a sample, which they then predict."""
+"""LSH models of all rows of a table and of the rows outside each fold, laid out on a sample that they then predict."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_NUMBERS: Final = 1 << 25  # of the sample: a quarter of a gigabyte
 
 @dataclass
 class FilledTables:
-    """LSH models that the rows of a table enter side by side: each those outside its fold, or all of them."""
+    """LSH models filled side by side from the rows of a table: each takes the rows outside its fold, or all rows."""
 
     target: Real | Classes
     models: list[LSHRegressor | LSHClassifier]

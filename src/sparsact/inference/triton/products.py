@@ -68,9 +68,9 @@ def int8_product(x: Tensor, values: Tensor, scale: Tensor, bias: Tensor, *, gath
     x : Tensor of shape (m, s), float32, bfloat16 or float16
         Inputs; the numbers of a row share one scale and zero point.
     values : Tensor of shape (s, n), int8, contiguous
-        Weights, one row an input: the transpose of those that ``quantized_weight`` returns. At most 65,535 rows.
+        Weights, one row per input: the transpose of what ``quantized_weight`` returns. At most 65,535 rows.
     scale, bias : Tensor of shape (n,), float32, contiguous
-        Of each output.
+        Scale and bias of each output.
     gather : bool
         Whether to read only the rows of inputs whose code is not that of 0.
 
@@ -146,7 +146,7 @@ def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor, *, 
 
     Notes
     -----
-    Reads the rows of units that some input wants, once an input, as :func:`sparse_product` does. One launch.
+    Reads the rows of units that some input needs, once per input, as :func:`sparse_product` does. One launch.
     """
     _refuse_misfits({"x": x, "weight": weight, "bias": bias})
     (m, d), s = x.shape, len(weight)

@@ -58,8 +58,8 @@ def grouped_weight(weight: Tensor, *, by_input: bool = False) -> tuple[Tensor, T
     r"""Integers, multipliers of groups and scales of a weight: :math:`w_{jk} \approx s_j a_{jg} q_{jk}`.
 
     Each group of 32 inputs is rounded to steps of an eighth of its largest weight, which becomes -8; the step itself is
-    rounded up to a multiple a, from -127 to 127, of the scale of its output. ``by_input``, groups are of 32 outputs of
-    an input, and share their scale with the groups of the same outputs.
+    rounded up to a multiple a, from -127 to 127, of the scale of its output. With ``by_input`` a
+    group holds 32 outputs of an input, and shares its scale with the groups of the same outputs.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class IntegerWeights(WeightForm):
         return weight if self.scales is None else weight * self.scales
 
     def all(self, x: Tensor, m: int) -> Tensor:
-        """All outputs; by inputs, from the weights of those whose code is not that of 0."""
+        """All outputs; if weights are stored by input, only inputs whose code is not that of 0 are read."""
         if self.device != "cpu":
             return self._by_triton(self._scaled(x).reshape(m, -1)).to(x.dtype)
         return self._computed(x, m, self._whole)

@@ -44,7 +44,7 @@ class FittedCubeGP(OnCube, ExportedFunction):
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Posterior means of the function, (m,); with ``return_std`` also its standard deviations, (m,).
 
-        The deviations are the function's; :meth:`prediction_intervals` are of new measurements.
+        The deviations are the function's; for new measurements see :meth:`prediction_intervals`.
         """
         bits = self._bits(X)
         mean = self._posterior.values(bits)
@@ -60,7 +60,7 @@ class FittedCubeGP(OnCube, ExportedFunction):
         fitted = place >= 0  # others have no weight
         posterior = self._posterior
         z, weights = (y - posterior.shift) / posterior.unit, np.where(fitted, 1.0 if weights is None else weights, 0.0)
-        others = weights * (folds != np.arange(folds.max() + 1)[:, None])  # of each fold those that predict it
+        others = weights * (folds != np.arange(folds.max() + 1)[:, None])  # (folds, m): 0 for the fold's own rows
         total, sums = (
             np.stack([np.bincount(place[fitted], of_fold[fitted], len(system)) for of_fold in each])
             for each in (others, others * z)

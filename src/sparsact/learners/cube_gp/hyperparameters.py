@@ -156,7 +156,7 @@ def _component(name: str, n: int, place: int) -> Component:
 
 
 def _precisions(component: Component, unequal: float) -> list[Array]:
-    """Precision matrices of the blocks of a component's parameters; ``unequal`` is of the sites of a product."""
+    """Prior precisions of the blocks of a component's parameters; ``unequal``: deviation of the sites of a product."""
     n, blocks = component.n, []
     if len(component.by_degree) == 1:
         blocks += [np.full((1, 1), 1 / 9)]

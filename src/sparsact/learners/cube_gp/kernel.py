@@ -202,9 +202,9 @@ class CubeKernel:
     def pullback(self, points: Array, lower: Array) -> Array:
         r"""Derivatives (k,) by ``theta`` of a function of the covariance matrix of points of bits (m, n).
 
-        ``lower`` (m, m) are its derivatives by the matrix, on and below the diagonal. With a table, those by the prior
-        variance of S are :math:`\sum_{ij} G_{ij} \chi_S(x_i) \chi_S(x_j)`, where the characters depend on the exclusive
-        or of the points' numbers alone: a histogram of G over it and one Walsh-Hadamard transform give all
+        ``lower`` (m, m) holds its derivatives by the matrix, on and below the diagonal. With a table, the derivative by
+        the prior variance of S is :math:`\sum_{ij} G_{ij} \chi_S(x_i) \chi_S(x_j)`. The characters depend only on the
+        exclusive or of the points' numbers: a histogram of G over it and one Walsh-Hadamard transform give all
         :math:`2^n`.
         """
         tabled = [self._is_tabled(component, len(points)) for component in self.components]
@@ -223,7 +223,7 @@ class CubeKernel:
         )
 
     def spectrum_pullback(self, gradient: Array) -> Array:
-        """Derivatives by ``theta`` from those by :attr:`spectrum`, (2**n,)."""
+        """Derivatives by ``theta``, given the derivatives (2**n,) by :attr:`spectrum`."""
         return np.concatenate([component.spectrum_pullback(gradient) for component in self.components])
 
     def derivatives(self, numbers: NDArray[np.intp]) -> Array:

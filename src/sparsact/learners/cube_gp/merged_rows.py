@@ -20,12 +20,11 @@ _LEAST_NOISE: Final = 1e-10  # of the function's variance: with less, factors of
 class DistinctRows:
     r"""Distinct points with the means of their targets; a weight counts as that many rows.
 
-    Rows of one point, of weights :math:`w_r` and noise variance :math:`\sigma^2`, tell of the function what their mean
-    of noise variance :math:`\sigma^2 / \sum_r w_r` tells; their squared distances from it tell of :math:`\sigma^2`.
-
-    How certainly depends on the number of measurements. Whole weights are repeated rows: w equal targets are w
-    measurements that agree. Where one is not whole, or their sum is above 1e9, weights are precisions: each row is one
-    measurement of variance :math:`\sigma^2 / w_r`.
+    Rows of one point, with weights :math:`w_r` and noise variance :math:`\sigma^2`, say as much about the function as
+    their mean with noise variance :math:`\sigma^2 / \sum_r w_r`. Their squared distances from it estimate
+    :math:`\sigma^2`, with a certainty that depends on the number of measurements. Whole weights are repeated rows: w
+    equal targets are w measurements that agree. Where one is not whole, or their sum is above 1e9, weights are
+    precisions: each row is one measurement of variance :math:`\sigma^2 / w_r`.
 
     Attributes
     ----------

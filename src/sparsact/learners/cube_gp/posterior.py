@@ -37,7 +37,7 @@ class Hyperparameters:
         return value + repeats, self.kernel.pullback(rows.bits, lower), by_noise
 
     def noise_derivatives(self, rows: DistinctRows, by_rows: Array) -> tuple[float, float]:
-        """Derivatives of the likelihood by the noise variance and by the function's, from those by the rows' noise."""
+        """Derivatives of the likelihood by noise and function variance; ``by_rows``: by the noise of each row."""
         slopes = rows.noise_slopes(self.noise_variance, self.kernel.variance)
         by_noise, by_variance = (float(by_rows @ each) for each in slopes)
         return by_noise + rows.repeats_log_likelihood(self.noise_variance)[1], by_variance

@@ -55,9 +55,9 @@ class MarginalPosterior:
         Posterior of kernel and noise, or draws of it: ``theta`` and the logarithm of the noise variance. None of them
         where both are known.
     seed : tuple of int
-        Of draws.
+        Seed of draws.
     shift, unit : float
-        Of targets in the units of the rows. Variances are kept in these, for targets may be of any size.
+        Shift and unit of the targets. Variances are kept in these units, because targets may have any size.
     """
 
     rows: DistinctRows
@@ -132,8 +132,8 @@ class MarginalPosterior:
     def interval_deviations(self, values: Array, confidence: float) -> Array:
         """Deviations (m',) on either side of predictions within which new measurements lie with this probability.
 
-        Of a normal distribution or, where kernel and noise were learned or variances are approximate, of errors of
-        measured rows where such values are predicted; in the mean not less than a normal distribution's.
+        Quantiles of a normal distribution. If kernel and noise were learned or variances are approximate, quantiles of
+        errors of measured rows where such values are predicted; on average not less than a normal distribution's.
         """
         normal = NormalDist().inv_cdf((1 + confidence) / 2)
         if not len(self.parameters) and self.inducing is None:

@@ -111,8 +111,8 @@ class CubeGPRegressor(FittedCubeGP, RegressorMixin, BaseEstimator):  # type: ign
 
     More than 20 columns need a product kernel, one of degrees, or their sum. Beyond 4,096 distinct rows m, conjugate
     gradients on all of them give means, and moments of named coefficients, to a residual of .001; a step computes the
-    :math:`m^2 / 2` covariances again, and tens of steps are needed. Variances of values are those by
-    ``max_inducing`` inducing points, times one factor that makes them right, in the mean, at 16 rows left out [2]_.
+    :math:`m^2 / 2` covariances again, and tens of steps are needed. Variances of values come
+    from ``max_inducing`` inducing points, times one factor that makes their mean right at 16 rows left out [2]_.
 
     Means belong to the most probable kernel and noise. Deviations and intervals average over 20 draws of both, from
     Laplace's approximation of their posterior, unless ``optimizer`` is None or there are inducing points. They are

@@ -45,7 +45,7 @@ class Bottom:
     c : ndarray of shape (t,)
         Biases; zeros for a layer without.
     activation : {"identity", "relu"}
-        Of every unit.
+        Activation of every unit.
     centre : ndarray of shape (d,)
         What is taken off the inputs, :math:`\bar x`: the mean of the rows, or zeros, as in the paper.
     """
@@ -137,7 +137,7 @@ class SparseLayer:
 
     @classmethod
     def from_arrays(cls, bottom: Bottom, router: Router, arrays: Arrays) -> Self:
-        """The layer with what a file says that its router needs, which must be as the router would draw it."""
+        """The layer with its router's state from a file, which must be as the router would draw it."""
         layer = cls(bottom, router, {})
         columns = layer.routed_columns
         check_router(router, columns, bottom.t)
@@ -155,7 +155,7 @@ class SparseLayer:
 
     @property
     def routed_columns(self) -> int:
-        """Columns of what the router looks at."""
+        """Number of columns that the router reads."""
         return self.bottom.t if self.by_values else self.bottom.d
 
     def _inputs(self, X: Array) -> Array:
@@ -263,7 +263,7 @@ def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bo
 
 
 class _Zeros:
-    """Stands for a generator where the shapes of what it would draw are wanted: zeros that take no memory."""
+    """A stand-in for a generator where only shapes are needed: it draws zeros that take no memory."""
 
     def normal(self, loc: float = 0.0, scale: float = 1.0, size: tuple[int, ...] = ()) -> Array:
         return np.broadcast_to(0.0, size)

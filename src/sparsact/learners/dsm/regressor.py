@@ -68,7 +68,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         ``"random"``: Glorot's uniform weights, as Keras draws them, for columns of about one unit. ``"pca"``:
         directions drawn from the covariance of the rows of the first call, and scaled by it.
     activation : {"identity", "relu"}, default="identity"
-        Of the bottom layer.
+        Activation of the bottom layer.
     bias : bool, default=False
         Whether bottom units have random biases.
     absolute : bool, default=False
@@ -78,7 +78,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     epochs : int, default=50
         Passes over the rows (``"rmsprop"``).
     learning_rate, rho, epsilon : float, default=1e-5, 0.9, 1e-7
-        Of RMSProp; ``rho`` and ``epsilon`` as in Keras. In PyTorch ``rho`` is called alpha and is 0.99.
+        Options of RMSProp; ``rho`` and ``epsilon`` as in Keras. In PyTorch ``rho`` is called alpha and is 0.99.
     batch_size : int, default=32
         Rows of a step; the last of an epoch may have fewer.
     random_state : int, RandomState or None, default=None
@@ -104,12 +104,12 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
 
     Notes
     -----
-    Ridge costs ``m t**2`` operations for m rows, ``t**3 / 3`` for the solution, which is found when it is first asked
-    for, and ``8 t**2`` bytes three times over; features are made in blocks. It is the optimum that training runs
-    towards: at the paper's learning rate of 1e-5 and 50 epochs training is far from done.
+    Ridge costs ``m t**2`` operations for m rows, ``t**3 / 3`` for the solution, found when it is first needed, and
+    ``8 t**2`` bytes three times over; features are made in blocks. It is the optimum that training runs towards: at the
+    paper's learning rate of 1e-5, training is far from done after 50 epochs.
 
-    With a linear bottom layer and all units on, g is a linear function of x: only the mask makes it more. Half of the
-    units, the largest by value without a bias, are close to those with :math:`z \ge 0`: such a model is a ReLU layer.
+    With a linear bottom layer and all units on, g is a linear function of x: only the mask makes it more. The
+    largest half of the units, without a bias, are nearly the units with :math:`z \ge 0`: such a model is a ReLU layer.
 
     Weights count rows, in the closed form exactly; in training they weigh the mean over a batch.
 

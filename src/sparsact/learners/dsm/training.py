@@ -29,7 +29,7 @@ _SUMS: Final = {
     "cross": ArrayField("T t"),
     "weight": ArrayField("1", finite=True, nonnegative=True),
 }
-ADDED_AT_ONCE: Final = 2**22  # values of a block of the closed form, whose products of matrices want tall blocks
+ADDED_AT_ONCE: Final = 2**22  # values of a block of the closed form; its products of matrices are fast for tall blocks
 KEPT: Final = 2**26  # values that training keeps from epoch to epoch: half a gigabyte
 
 

@@ -75,9 +75,9 @@ def log_density_sensitivity(matrix: Array, y: Array) -> tuple[float, Array]:
     .. math:: \log p(y) = -\tfrac12 y^\top \alpha - \tfrac12 \log |2 \pi A|, \qquad
               \frac{\partial \log p}{\partial A} = \tfrac12 (\alpha \alpha^\top - A^{-1}), \qquad \alpha = A^{-1} y,
 
-    from which a kernel has the derivatives by its parameters, and the diagonal those by the noise. They are a symmetric
-    matrix, on and below the diagonal, zero above; A is in Fortran order, and its memory is taken. :math:`m^3`
-    multiplications.
+    The kernel turns them into derivatives by its parameters; their diagonal gives the derivatives by the noise. They
+    are a symmetric matrix, returned on and below the diagonal, zero above. A is in Fortran order and overwritten.
+    :math:`m^3` multiplications.
     """
     factor = Cholesky.of(matrix)
     alpha = factor.solve(y)

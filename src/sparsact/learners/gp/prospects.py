@@ -96,9 +96,9 @@ class Prospects:
     n_known : int
         Its rows in use.
     means, variances : ndarray of shape (N,)
-        Of the function at the candidates.
+        Means and variances of the function at the candidates.
     covariances : ndarray of shape (q, N)
-        Of the quantities with the function at the candidates.
+        Covariances of the quantities with the function at the candidates.
     """
 
     belief: Belief

@@ -1,8 +1,8 @@
 """Searches for the parameters of greatest posterior density, by derivatives of different price.
 
-:func:`by_quasi_newton` where a value and its gradient are exact: tens of steps, and nothing else must be known.
-:func:`by_scoring` where a gradient is dear or of random probes, and the expected information known: a few steps.
-:class:`Adam` where each gradient is of other rows: a fixed number of steps, without a test of convergence.
+:func:`by_quasi_newton` if the value and its gradient are exact: tens of steps, and nothing else must be known.
+:func:`by_scoring` if gradients are costly or estimated by random probes, and the expected information known: few steps.
+:class:`Adam` if each gradient comes from other rows: a fixed number of steps, without a test of convergence.
 """
 
 from __future__ import annotations

@@ -83,9 +83,9 @@ class PolynomialFit(NamedTuple):
 def polynomial_fit(
     rows: MeasuredRows, link: str, degree: int, alpha: float | None, max_iter: int = MAX_ITER
 ) -> PolynomialFit:
-    """All products of up to ``degree`` columns: first with the identity, from where other curves are searched.
+    """All products of up to ``degree`` columns: first with the identity, where the search for other curves starts.
 
-    Of many rows the search begins at what it finds for some of them.
+    With many rows, the search starts at the solution for some of them.
     """
     targets = rows.of(link)
     centre, scale = targets.centre_and_scale()

@@ -40,7 +40,7 @@ from sparsact.learners.latent.newton import MAX_ITER
 from sparsact.learners.latent.targets import Targets, residual_terms
 
 LEAST_NOISE: Final = 1e-3  # standard deviation, in that of the targets
-SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of what is learned in turn with it
+SETTLED: Final = 1e-2  # change of a penalty's logarithm, and of the parameters learned in turn with it
 LEAST_PENALTY: Final = 1e-8
 _MOST_AHEAD: Final = 8.0  # changes of a penalty at a time
 _DIFFERENCES: Final = 5.0  # prior weight of a spline's roughness

@@ -81,7 +81,7 @@ class Sigmoid:
         return float(np.exp(np.clip(c[0], -_STEEPEST, _STEEPEST))), _PLACE * float(c[1])
 
     def _parts(self, u: Array, c: Array) -> tuple[Array, float, Array, Array, Array]:
-        """Exponents but for t, a quarter of the steepness, the logistic function less that at 0, two derivatives."""
+        """Exponents without t, a quarter of the steepness, the logistic function minus that at 0, two derivatives."""
         steepness, place = self.exponent(c)
         share = expit(steepness * u - place)
         density = share * expit(place - steepness * u)

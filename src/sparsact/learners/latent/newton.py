@@ -16,7 +16,7 @@ Terms = tuple[float, Array, Array]  # a function of parameters (q,), its gradien
 MAX_ITER: Final = 500  # steps of Newton's method for a penalty, and penalties; 5 to 60 are usual
 _ENOUGH: Final = 1e-7  # expected gain of a step in log-likelihood
 _LEAST_DAMPING: Final = 1e-6  # in the diagonal of second derivatives: as large as their rounding
-_MOST_DAMPING: Final = 1e16  # a step is then as small as the rounding of what it changes
+_MOST_DAMPING: Final = 1e16  # steps are then as small as rounding
 
 
 class Maximum(NamedTuple):

@@ -91,9 +91,9 @@ class SharedTarget(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TraitProblem:
-    """Targets of monomials (m, p), a constant and others less their means, whose sizes are (p,); and their prior.
+    """Targets, monomials (m, p): a constant, and others minus their means, with sizes (p,); and the prior.
 
-    ``penalty`` (K, p) are the precisions of coefficients, ``tilt`` (T, 2) derivatives of what the integral adds by the
+    ``penalty`` (K, p) has the precisions of coefficients; ``tilt`` (T, 2) the derivatives of the integral's term by the
     logarithms of gamma and gamma A. Parameters are a row (q,) of coefficients (K, p) and measurements (T, 3).
     """
 

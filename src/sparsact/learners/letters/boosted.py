@@ -47,7 +47,7 @@ def fitted_boosted(
 ) -> tuple[tuple[LetterTrees], Array]:
     """Trees of standardized targets without each fold, and values (m,) of each row by the trees without its own.
 
-    The rounds are those that predict the fold best, of 1,500 at most.
+    Each fold keeps the number of rounds, at most 1,500, that predicts it best.
     """
     X, seed = columns_of(codes, features), int(rng.integers(2**31))
     settings = {"max_leaf_nodes": leaves, "min_samples_leaf": LEAST_ROWS}

@@ -1,4 +1,4 @@
-"""How sure an ensemble on letters is of differences between its values: by its Gaussian processes."""
+"""Uncertainty of differences between values of an ensemble on letters, by its Gaussian processes."""
 
 from __future__ import annotations
 

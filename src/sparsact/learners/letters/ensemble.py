@@ -105,11 +105,11 @@ class LetterEnsemble:
     curves : sequence of pairs of ndarray
         Knots and values of each of the members; empty where the score is taken as it is.
     weights : ndarray
-        Of the members, none negative, of sum 1.
+        Weights of the members: none negative, with sum 1.
     codes : ndarray of shape (m, n)
         Letters of the rows.
     unit : float
-        Of predictions: a power of two that keeps squares of targets from overflow.
+        Unit of predictions: a power of two that keeps squares of targets from overflow.
     """
 
     scores: dict[str, MemberScore]

@@ -137,8 +137,8 @@ class LetterKernel:
     def covariance(self, one: Codes, other: Codes, dtype: type[np.floating] = np.float64) -> NDArray[Any]:
         """Covariances (m, m') of the function at rows of letters (m, n) and (m', n), in some precision.
 
-        Their logarithms are those at the most frequent letter of each site and, for every other letter of a row, m'
-        differences: variants with a few mutations cost a few additions, whatever the number of sites.
+        Logarithms are added up: the value at the most frequent letter of each site and, for every other letter of a
+        row, m' differences. Variants with few mutations cost few additions, whatever the number of sites.
         """
         common = _most_frequent(one, self.features)
         logarithms = [np.log(np.maximum(factor, LEAST)) for factor in self.factors]
@@ -153,8 +153,8 @@ class LetterKernel:
     def pullback(self, points: Codes, lower: Array, covariance: NDArray[np.float32]) -> list[Array]:
         """Derivatives by the logarithm of the variance (1,), and by the parameters of each site.
 
-        Of a function of the ``covariance`` (m, m) of rows of letters (m, n), whose derivatives by it are ``lower``, on
-        and below the diagonal. In single precision: m**2 multiplications for each letter of a site.
+        The function depends on the ``covariance`` (m, m) of rows of letters (m, n); ``lower`` has its derivatives by
+        the covariance, on and below the diagonal. Single precision: m**2 multiplications for each letter of a site.
         """
         pull = lower.astype(np.float32)
         pull += pull.T

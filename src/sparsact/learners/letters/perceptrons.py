@@ -51,7 +51,7 @@ class Perceptrons:
 
 
 def inputs(codes: Codes, features: Sequence[Array]) -> NDArray[np.float32]:
-    """Inputs (m, D) of the networks: of each site an indicator of every letter, and features unless those are these."""
+    """Inputs (m, D) of the networks: an indicator of every letter of each site, and features that differ from them."""
     pieces = []
     for letters, of_site in zip(codes.T, features, strict=True):
         table = np.eye(len(of_site))
@@ -85,7 +85,7 @@ def gradients(
     slopes: NDArray[np.float32],
     masks: Sequence[NDArray[np.float32]],
 ) -> Weights:
-    """Derivatives by all weights and biases, from those (k, m) by the networks' values."""
+    """Derivatives by all weights and biases, given the derivatives (k, m) by the networks' values."""
     _, second, last, *_ = weights
     below, above = layers
     by_value = slopes[..., None]

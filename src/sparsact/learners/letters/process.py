@@ -31,7 +31,7 @@ FACTORS: Final = (0.4, 0.16)  # by which the noise is multiplied, if that predic
 def log_likelihood_gradient(kernel: LetterKernel, codes: Codes, y: Array, weights: Array) -> tuple[float, Array]:
     """Log marginal likelihood of rows (m, n) with targets and weights (m,), and its derivatives by ``kernel.theta``.
 
-    Covariances are float32 but for their Cholesky factor, unless rounding could turn an eigenvalue beyond the noise
+    Covariances are float32 except for their Cholesky factor, unless rounding could turn an eigenvalue beyond the noise
     negative: m^3 multiplications, and m^2 times the number of sites.
     """
     rounding = len(y) * float(np.finfo(np.float32).eps) * kernel.variance
@@ -89,7 +89,7 @@ def system_of(
 
 
 def dual_coefficients(system: DenseSystem | GridSystem, y: Array, kept: NDArray[np.bool_]) -> Array:
-    """Dual coefficients (k, m) of those rows that are kept (k, m), zero for the others."""
+    """Dual coefficients (k, m) of the rows that are kept (k, m), zero for the others."""
     noise = np.where(kept, system.noise, np.inf)
     solved = system.solve(np.broadcast_to(y, kept.shape), system.tolerance, noise)
     return solved.checked(system.solver, system.remedy)

@@ -209,7 +209,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
         Parameters
         ----------
         frequencies : sequence of array-like of shape (q_i,), optional
-            Of the letters of each site; by default all are equally frequent.
+            Frequencies of the letters of each site; by default all are equally frequent.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
-        """The regressor that :meth:`save` wrote; without ``out_of_fold_``, which is of the rows of the fit."""
+        """The regressor that :meth:`save` wrote; without ``out_of_fold_``, which needs the rows of the fit."""
         learner: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_",))
         sites = tuple(tuple(schema.as_strs(letters, "letters")) for letters in state["letters"])
         if len(sites) != learner.n_features_in_ or not all(sites) or any(len(set(one)) < len(one) for one in sites):

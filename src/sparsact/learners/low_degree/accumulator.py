@@ -1,4 +1,4 @@
-"""Rows in, statistic out: recognise how points are written, and keep the cheapest exact form of what was seen."""
+"""Rows in, statistic out: recognise how points are written, and keep the cheapest exact form of the rows."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Accumulator:
         return None
 
     def _adapt(self, spec: FitSpec, n_rows: int) -> None:
-        """Change distinct points into cells or moments once those are cheaper; all hold the same sums exactly."""
+        """Change distinct points into cells or moments once these are cheaper; all forms hold the same sums exactly."""
         if any(isinstance(statistic, DistinctPoints) for statistic in self.statistics) and (
             compact := self._compact_form(spec, n_rows)
         ):

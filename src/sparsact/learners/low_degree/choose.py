@@ -40,7 +40,7 @@ MAX_MONOMIALS_OF_ONE_FIT: Final = 12_000  # of a degree beyond, for which unifor
 LASSO_ALPHAS: Final = tuple(np.geomspace(1e-4, 0.5, 16).tolist())  # in standard deviations of the targets
 EQUAL: Final = 1e-9  # of the variance: by less no degree is better than a lower one
 ROUNDING: Final = 1e-14  # of the variance: by less no penalty is better than a larger one
-CONSTANT: Final = 1e-28  # of the variance: a fold with less is one value, but for rounding
+CONSTANT: Final = 1e-28  # of the variance: a fold with less is constant up to rounding
 _FOLDS: Final = 5  # of automatic choices
 
 
@@ -225,9 +225,9 @@ def automatic(batch: Batch, spec: FitSpec, domain: str, degree: int | None, alph
     batch : Batch
         Rows as the learner was given them, checked.
     spec : FitSpec
-        Of the learner; its degree is not looked at.
+        Specification of the learner; its degree is ignored.
     domain : {"auto", "cube", "real"}
-        Of the learner.
+        Domain of the learner.
     degree, alpha : int, float or None
         None is to be chosen.
     """

@@ -25,7 +25,7 @@ class InnerProducts(NamedTuple):
 
 
 class Design(ABC):
-    """What is left of the rows after a fit, to say how sure its coefficients are."""
+    """What is kept of the rows after a fit, for standard errors of its coefficients."""
 
     @property
     @abstractmethod
@@ -61,7 +61,7 @@ class Design(ABC):
         variances = np.einsum("kd,dk->k", features, factor.solve(features.T))
         if factor.method != "eigenvectors":
             return np.asarray(variances)
-        outside = ((features - features @ factor.projection) ** 2).sum(axis=1)  # what no row tells
+        outside = ((features - features @ factor.projection) ** 2).sum(axis=1)  # what no row determines
         unknown = outside > SAME * (features**2).sum(axis=1)
         return np.where(unknown, variances + outside / alpha if alpha else np.nan, variances)
 
@@ -85,7 +85,7 @@ class KnownDesign(Design):
     variances, identified : (D + 1,) or None
         Variance of each coefficient per unit of residual variance, and whether the rows determine it; None: not known.
     inner : InnerProducts or None
-        Of the features.
+        Inner products of the features.
     """
 
     parameters: float
@@ -94,7 +94,7 @@ class KnownDesign(Design):
     inner: InnerProducts | None = None
 
     def factor(self, alpha: float) -> Factor | None:
-        """Factor of what the file holds."""
+        """The factor that the file holds."""
         inner = self.inner
         return None if inner is None else Factor(inner.gram, alpha, lambda: inner.rank)
 

@@ -52,15 +52,15 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     Attributes
     ----------
     degree_, alpha_ : int, float
-        The choice: least mean squared error over the folds, as a share of each target's variance; of degrees that
-        are equal but for rounding the lowest, then of equal penalties the largest.
+        The choice: least mean squared error over the folds, as a share of each target's variance. Among degrees
+        that are equal up to rounding the lowest, then among such penalties the largest.
     best_score_ : float
         Mean over folds of the held-out R2 of the choice.
     cv_results_ : dict of ndarrays
         ``degree``, ``alpha``, ``mean_mse``, ``std_mse``, ``mean_r2``, ``std_r2`` (n_candidates,) and ``fold_mse``,
         ``fold_r2`` (n_candidates, n_folds); several targets are averaged. Squared errors beyond float64 are inf.
     coefficients_, intercept_, subsets_, spectrum_, solver_, solver_reason_, r2_, residual_variance_, n_samples_seen_
-        Of the choice, fitted to all rows.
+        Attributes of the chosen model, fitted to all rows.
 
     Examples
     --------

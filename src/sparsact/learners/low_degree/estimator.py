@@ -228,7 +228,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         measure : {"data", "uniform"}, float or array-like of shape (n,), default="data"
             Probabilities of bit 1, independent of each other; ``"data"``: :attr:`frequencies_`.
         by : {"degree", "column"}, default="degree"
-            Shares of degrees add up to 1; that of a column is of all products that hold it.
+            Shares of degrees add up to 1; the share of a column counts all products that contain it.
 
         Returns
         -------
@@ -305,7 +305,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         return found.undo_scaling(unit, origin, penalty)
 
     def _solve_rescaled(self, statistic: LowDegreeStatistic, spec: FitSpec, penalty: Penalty) -> Solution:
-        """The solution of a statistic whose targets are of size one, and about their mean if there is an intercept."""
+        """The solution of a statistic whose targets have size one, and mean zero if there is an intercept."""
         n_rows = statistic.n_rows
         if isinstance(statistic, DistinctPoints) and spec.solver == "kernel":
             statistic.deduplicate()

@@ -83,7 +83,7 @@ class Totals:
         Raises
         ------
         ValueError
-            If targets differ so much in size that no unit serves all.
+            If targets differ too much in size for one unit.
         """
         (weight,) = self.weight.to_fractions()
         sizes = [square / weight for square in self.squares.to_fractions()] if weight > 0 else []
@@ -129,7 +129,7 @@ class Totals:
 
 
 def _rounded(value: Fraction) -> float:
-    """The nearest float; of what none reaches, infinity."""
+    """The nearest float; infinity beyond the largest."""
     try:
         return float(value)
     except OverflowError:
@@ -157,7 +157,7 @@ class ExactStatistic(ABC):
     totals : Totals
         Rows, weight, sums and squares of the targets.
     weights, sums : ExactSum of shape (N,), (T, ...)
-        Of weights and of weighted targets, in the form of the class.
+        Sums of weights and of weighted targets, in the form of the class.
     """
 
     kind: ClassVar[str]  # what files call the form

@@ -162,7 +162,7 @@ class Factor:
 def _graded_eigenvectors(
     gram: NDArray[np.float64], noise: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Eigenvalues (k,) and eigenvectors (D, k) of what rounding left of G, rank decided in units of the features.
+    r"""Eigenvalues (k,) and eigenvectors (D, k) of G after rounding; rank is decided in units of the features.
 
     With units r and an eigenvector v of :math:`G_{ST} / (r_S r_T)`, rounding moved its eigenvalue by at most
     :math:`(\sum_S |v_S| \sqrt{\text{noise}_S} / r_S)^2`.

@@ -1,4 +1,4 @@
-"""What a fitted low-degree model reports: coefficients, how sure they are, its spectrum, and values at new points."""
+"""Reports of a fitted low-degree model: coefficients, their standard errors, its spectrum, and values at new points."""
 
 from __future__ import annotations
 

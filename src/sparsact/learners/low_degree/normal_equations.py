@@ -33,9 +33,9 @@ class NormalEquations(Design):
     Attributes
     ----------
     gram : ndarray of shape (D, D)
-        Of the features.
+        Products of the features.
     rhs : ndarray of shape (D, T)
-        Of features and targets.
+        Products of features and targets.
     feature_mean, target_mean : ndarray of shape (D,), (T,)
         What was subtracted: weighted means, or zeros without an intercept.
     target_squares : ndarray of shape (T,)

@@ -1,4 +1,4 @@
-"""Polynomials of low degree: the monomials that one may use, the fitted one, and how sure it is."""
+"""Polynomials of low degree: the monomials that one may use, the fitted polynomial, and its standard errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Family:
     masks : ndarray of shape (D, ceil(n / 64)), uint64
         The subsets.
     degree_range : (int, int) or None
-        ``(min_degree, degree)`` when these are all subsets of those sizes, None for a list.
+        ``(min_degree, degree)`` when these are all subsets with sizes from the one to the other, None for a list.
     """
 
     n: int
@@ -211,7 +211,7 @@ class Penalty:
 
 @dataclass(eq=False)
 class Solution:
-    """A fitted polynomial and what is needed to say how sure it is.
+    """A fitted polynomial and what its standard errors need.
 
     Attributes
     ----------

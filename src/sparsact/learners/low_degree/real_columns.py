@@ -42,7 +42,7 @@ class CentredMoments(CentredSums):
     family : Family
         The monomials, D of them.
     exponents : ndarray of shape (T,), int64
-        Of the largest number among the targets seen, by ``frexp``; ``NO_TARGET`` if all were 0. What depends on targets
+        Exponent of the largest target seen, by ``frexp``; ``NO_TARGET`` if all were 0. What depends on targets
         is kept over ``2**(32 * target_exponent())``, so that squares neither overflow nor vanish.
     """
 
@@ -117,7 +117,7 @@ class CentredMoments(CentredSums):
         Raises
         ------
         ValueError
-            If targets differ so much in size that no unit serves all.
+            If targets differ too much in size for one unit.
         """
         return exponent_of(self.exponents) - self._read_over
 
@@ -218,7 +218,7 @@ class CentredMoments(CentredSums):
             raise ValueError(f"{lost_in_words(lost)}, or choose a degree below {len(lost)}.")
 
     def _noise(self, fit_intercept: bool) -> NDArray[np.float64]:
-        """What rounding may have done to the diagonal of the Gram matrix: a generous multiple of what is expected.
+        """Bound of the rounding error of the Gram matrix's diagonal: a generous multiple of the expected error.
 
         Sums of m products are off by about ``sqrt(m) * eps`` of their size, and features minus their mean by ``eps`` of
         the mean. Rows that are taken away leave what rounding did to the sums that they were part of.

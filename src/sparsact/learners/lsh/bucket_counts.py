@@ -69,7 +69,7 @@ def estimate_support(counts: ArrayLike, least_probability: float | None = None) 
     counts : array-like of shape (S,)
         Rows in each bucket met, whole numbers from 1.
     least_probability : float, optional
-        Default 1 / (n ln n): with n rows nothing can be told of rarer buckets.
+        Default 1 / (n ln n): n rows say nothing about rarer buckets.
 
     Returns
     -------

@@ -27,7 +27,7 @@ class BucketSolution:
     weights : (B,)
         0 for a bucket that counts as empty.
     variances : (B, targets)
-        Of a target about its polynomial, in squares of the layout's units.
+        Variance of a target about its polynomial, in squares of the layout's units.
     """
 
     coefficients: Array

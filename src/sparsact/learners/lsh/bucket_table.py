@@ -111,7 +111,7 @@ class BucketTable:
         return self._sums[: len(self.index)]
 
     def add(self, batch: Batch, known_by: RowNames | None = None) -> None:
-        """Add rows, under own keys or those ``known_by``. After an error the table is of no use: change a fork."""
+        """Add rows, under their own keys or ``known_by``. An error leaves the table unusable: change a fork."""
         X, Y, weights = batch.X, batch.y, batch.row_weights()
         keys, targets = known_by or (None, Y)
         self._begin_change(len(X))
@@ -124,7 +124,7 @@ class BucketTable:
         self.high = np.maximum(self.high, targets.max(axis=0, initial=-np.inf))
 
     def remove(self, batch: Batch, known_by: RowNames | None = None) -> None:
-        """Take rows away; none, if one was never added. After another error the table is of no use: change a fork."""
+        """Remove rows; none, if one was never added. Any other error leaves the table unusable: change a fork."""
         X, Y, weights = batch.X, batch.y, batch.row_weights()
         self._begin_change(len(X))
         keys, targets = known_by or (row_keys(X, Y, weights[:, None]), Y)

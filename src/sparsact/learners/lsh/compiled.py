@@ -253,7 +253,7 @@ class CompiledModel(MadeAgain, Generic[Storage]):
         return row
 
     def _of_all(self, columns: NDArray[np.int64], n_columns: int) -> CompiledModel[Storage]:
-        """The same tables as functions of all columns: those that they do not see are projected by zeros."""
+        """The same tables as functions of all columns: projections of columns that they do not use are zero."""
 
         def of_all(table: CompiledTable[Storage]) -> CompiledTable[Storage]:
             return replace(table, hashes=table.hashes.of_all(columns, n_columns))

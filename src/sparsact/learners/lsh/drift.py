@@ -26,7 +26,7 @@ class Drift:
 
     The rows of the model and of the batch are pooled. Their buckets are divided by position into groups of about equal
     weight; buckets with a single row form one more group. Each row falls into a group in some share of the tables, and
-    the test compares the mean shares of the batch with those means for the model's rows.
+    the test compares the mean shares of the batch with the mean shares of the model's rows.
 
     Attributes
     ----------

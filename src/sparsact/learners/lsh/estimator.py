@@ -284,7 +284,7 @@ class LSHModel(FittedLSH):
         Returns
         -------
         blank : estimator
-            Of the same class.
+            Model of the same class.
 
         Examples
         --------

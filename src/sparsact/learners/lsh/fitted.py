@@ -216,9 +216,9 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         Parameters
         ----------
         dtype : {"float32", "float64"}, optional
-            Of coefficients: a :class:`CompactPredictor`, which holds no sums, is saved and exported. It takes little
-            more than the bytes of its coefficients; float32 changes values by about 1e-7 of the target's deviation.
-            By default the arrays of the model serve, or, within limits, whichever type errs least.
+            Type of the coefficients of a :class:`CompactPredictor`, which holds no sums, and can be saved and exported.
+            It takes little more than its coefficients; float32 changes values by about 1e-7 of the target's deviation.
+            By default the predictor uses the arrays of the model or, within limits, the type that errs least.
         max_bytes, max_microseconds : float, optional
             Limits: of the bytes of all arrays, and of the time for a single row, measured here. The size of least error
             within them is taken; see :meth:`frontier`.
@@ -262,8 +262,8 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             (rows, targets), both float64; with ``base="trees"`` also of ``ai.onnx.ml`` 5, whose TreeEnsemble takes
             float64 (ONNX Runtime evaluates it; tested with version 1.32).
         dtype : {"float32", "float64"}, default="float32"
-            Of the coefficients: values differ by about 1e-7 of the target's deviation, or by rounding. Hashing and sums
-            are in float64.
+            Type of the coefficients: values differ by about 1e-7 of the target's deviation, or by rounding. Hashing and
+            sums are in float64.
         name : str, optional
             Name of the C function, by default that of the file and ``_predict``.
         description : str, default=""
@@ -276,9 +276,9 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         A classifier exports the shares of its classes, before they are clipped to [0, 1] and add up to 1. Columns are
         the columns of ``fit``, in their order; a missing value is NaN, and a category a number, as
         :meth:`CompactPredictor.numbers` gives it. In C, ``model_predict_code(text, length)`` gives the number of a
-        text; ONNX has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of those
-        it met, without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are taken
-        from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
+        text; ONNX has no operator that hashes texts. A category that ``fit`` did not meet counts as the mean of the
+        ones it met, without a warning. A row with an infinity has the value NaN. ``fallback`` and ``extrapolate`` are
+        taken from the model; ``"nearest"``, which needs its sums, and ``"raise"`` are refused.
         """
         check_is_fitted(self)
         self._compact(dtype, **limits).export(path, name=name, description=description)
@@ -292,7 +292,7 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             Rows that the model has not learned, to measure errors on: at most 2,048 of them are used. Without, errors
             come from leaving out rows of ``fit``.
         dtype : {"float32", "float64"}, optional
-            Of coefficients; by default both.
+            Type of coefficients; by default both.
 
         Returns
         -------

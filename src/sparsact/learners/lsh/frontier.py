@@ -201,7 +201,7 @@ def _typical_rows(table: BucketTable, fixed: FixedPart) -> Array:
 
 
 def _owners(table: BucketTable) -> NDArray[np.int64]:
-    """Hash table (B,) of each bucket, or -1 where its key does not tell.
+    """Hash table (B,) of each bucket, or -1 where its key does not say.
 
     A cell of a grid holds the mean position of its rows, which therefore has its key.
     """

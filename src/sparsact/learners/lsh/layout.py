@@ -189,7 +189,7 @@ def hyperplane_hashes(
 ) -> Hashes:
     """Sign patterns of standard normal directions: hyperplanes through the mean of the rows (Section 2.2).
 
-    Of columns in units (d,) of their own: the paper's rows lie about the origin, in one unit.
+    Each column has a unit of its own, ``units`` (d,); the paper's rows lie about the origin, in one unit.
     """
     directions = units[:, None] * rng.normal(size=(len(centre), n_tables * n_hashes))
     return Hashes(centre, local, directions, np.zeros(n_tables * n_hashes), _seeds(n_tables, rng), False, True)

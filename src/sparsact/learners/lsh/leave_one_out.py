@@ -88,7 +88,7 @@ class LeftOut:
 def first_table_errors(table: BucketTable, rows: Batch, targets: Array, alpha: float, min_count: int) -> Array:
     """Leave-one-out error (T,) of the first 1, ..., T tables together, in standard deviations of ``targets`` (m, T).
 
-    Of at most 2,048 of the rows, which the table holds; each is taken out of its buckets before they answer.
+    Uses at most 2,048 rows, all held by the table; each row is taken out of its buckets before they predict it.
     """
     chosen = np.random.default_rng(0).permutation(len(rows))[:ROWS]
     X, Y, weights = (np.ascontiguousarray(part[chosen]) for part in (rows.X, rows.y, rows.row_weights()))

@@ -22,7 +22,7 @@ from sparsact.statistics.centred import about_mean
 from sparsact.statistics.column_scales import SMALLEST, deviations, exponents_of, standard_units
 from sparsact.statistics.statistic import Batch
 
-MIN_ROWS_FOR_COLUMNS, MIN_COLUMNS = 500, 3  # fewer do not tell
+MIN_ROWS_FOR_COLUMNS, MIN_COLUMNS = 500, 3  # fewer are not enough
 ROWS: Final = 1 << 13
 SHARES: Final = (1e-4, 1e-3, 1e-2, 5e-2)  # of the largest importance, below which columns drop out
 COLUMN_GAIN: Final = 0.01  # of the error, by which fewer columns must be better

@@ -38,7 +38,7 @@ class TablePlan:
     n_buckets : float
         Most buckets that can hold rows, over all tables.
     bytes : float
-        Memory of buckets, index and remembered rows at those numbers, about.
+        Approximate memory of buckets, index and remembered rows at these numbers.
     query_flops : float
         Additions and multiplications of one query.
     paper_buckets, paper_samples : float
@@ -123,8 +123,8 @@ def plan_table(
     -----
     *Error, width, samples and buckets are proved*, with constants that the paper leaves open. Let every bucket
     have diameter D and every point a row within r. A bucket's mean errs by at most LD, and so does the average over
-    tables; the mean of the bucket nearest to empty ones, of which a row is within r + D of the query by its mean
-    position, by L(r + 2D): the two add up to epsilon with :math:`D = r = \epsilon / (3L)`.
+    tables. An empty bucket takes the mean of the bucket whose mean position is nearest: it lies within r + D of the
+    query, so that mean errs by at most L(r + 2D). Both are at most epsilon with :math:`D = r = \epsilon / (3L)`.
 
     - *Width*: :func:`~sparsact.bounds.bucket_diameter` in p dimensions with
       :math:`K = \lceil (3 (\sqrt p + t) / 2)^2 \rceil` directions, which minimises :math:`K / \text{width}` and so the
@@ -138,11 +138,11 @@ def plan_table(
     - *Buckets*: :func:`~sparsact.bounds.bucket_count_of_cuts` of each table, proved with the probability of the width;
       never more than rows. A bound, not an estimate: measured numbers are several times smaller.
 
-    *What the constants cost*: rows grow as :math:`(12 L \sqrt d / \epsilon)^k` times a logarithm; the factor 12 is that
-    of three parts of the error, of balls of half the reach, and of the cube's side. For L = 1, an error of 0.25 takes
-    1.7 thousand rows where k = 1 and d = 16, 59 thousand where k = d = 2, and 10 million where k = d = 3; one
-    of 0.1 takes 4 * 10^11 where k = 4 and d = 8. These are sizes that are proved, not sizes to fit by: those of
-    :class:`LSHRegressor` are chosen by held-out error, and are smaller by orders of magnitude.
+    *What the constants cost*: rows grow as :math:`(12 L \sqrt d / \epsilon)^k` times a logarithm; the factor 12 comes
+    from three parts of the error, balls of half the reach, and the cube's side. For L = 1, an error of 0.25 takes
+    1.7 thousand rows where k = 1 and d = 16, 59 thousand where k = d = 2, and 10 million where k = d = 3; an error
+    of 0.1 takes 4 * 10^11 where k = 4 and d = 8. These sizes are proved; do not fit by them. :class:`LSHRegressor`
+    chooses sizes by held-out error, which are smaller by orders of magnitude.
 
     Theorem C.1 averages :func:`~sparsact.bounds.manifold_tables` tables with constant 1, which smooths the error; its
     own numbers of samples and buckets with constants 1 stand beside. On a circle of the plane
@@ -203,7 +203,7 @@ def plan_table(
 
 
 def _covering_samples(k: int, extent: float, reach: float, delta: float) -> float:
-    """Number of rows that, but for probability delta, have one within ``reach`` of every point.
+    """Number of rows among which, with probability 1 - delta, every point has one within ``reach``.
 
     A ball of radius r about a point holds at least ``(r / extent)**k`` of the probability.
     """

@@ -77,7 +77,7 @@ def learn_trees(X: Array, Y: Array, weights: Array, seed: int) -> tuple[TreeEnse
             values[:, target] = level
             fitted.append((level, ()))
             continue
-        # Libraries hold targets in float32, where those far from 0, or as small as its least numbers, are all alike.
+        # Libraries hold targets in float32: targets far from 0, or as small as its least numbers, would become equal.
         (base, grown), found = _out_of_fold(choices, (Z, Y[:, target] / unit, weights), seed)
         values[:, target] = level + unit * found
         trees = tuple(

@@ -162,7 +162,7 @@ class LayoutSearch:
         return best
 
     def _least(self, candidates: list[Candidate], rows: Rows) -> Choice:
-        """The candidate of least error, after (error, width, alpha); the first of those within chance of it."""
+        """The candidate with the least error, after (error, width, alpha); a later one must be better beyond chance."""
         return reduce(self._better, ((self._tuned(each, rows), each) for each in candidates))
 
     def _better(self, first: Choice, second: Choice) -> Choice:
@@ -337,6 +337,6 @@ def is_surely_less(after: Array, before: Array) -> bool:
 
 
 def _beside(penalties: tuple[float, ...], alpha: float) -> tuple[float, ...]:
-    """A penalty and those before and after it."""
+    """A penalty and its neighbours before and after it."""
     at = penalties.index(alpha)
     return penalties[max(at - 1, 0) : at + 2]

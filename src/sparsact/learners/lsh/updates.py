@@ -26,7 +26,7 @@ _ROWS: Final = {
     "targets": ArrayField("m T", finite=True, optional=True),
 }
 KEY_BYTES: Final = 8 + 4 * 16  # of a bucket: its key, and slots, at least a quarter of them full
-MAX_CELLS: Final = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
+MAX_CELLS: Final = 2.0**50  # from the centre: beyond it floats do not resolve places within a cell
 SECONDS_A_BYTE: Final = 5e-10  # to copy sums into new memory: how long it pays to wait for who reads them
 LARGEST: Final = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
@@ -39,7 +39,7 @@ class RowNames(NamedTuple):
 
 
 class RememberedRows:
-    """Keys of different rows, how many copies there are of each, and their targets, whose range may shrink again.
+    """Keys, number of copies and targets of the distinct rows, so that the range of targets can shrink again.
 
     A shallow copy shares all arrays. What changes in them is written back by :meth:`restore`.
     """
@@ -174,7 +174,7 @@ def check_room(index: BucketIndex, held: int, n_sums: int, n_new: int, exactly: 
 
 
 def check_range(Z: Array, residual: Array, weights: Array, finest: float, first: int) -> None:
-    """Raise unless sums of rows with these local coordinates are floats, and their cells are told apart.
+    """Raise unless sums of rows with these local coordinates fit in floats, and their cells are distinguishable.
 
     ``finest`` is the largest number of cells to a unit of a coordinate; the number of the first row is ``first``.
     """

@@ -178,7 +178,7 @@ class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstim
         Columns that are constant or equal, up to sign, to one before have no effect of their own, and are left out.
         """
         kept = np.flatnonzero(points.first_alike() == np.arange(points.n))
-        kept = kept if len(kept) else np.arange(1)  # of a table of constants, one column is searched in vain
+        kept = kept if len(kept) else np.arange(1)  # in a table of constants, one column is searched for nothing
         distinct = Points(points.columns[kept], points.n_rows)
         sample = IntegerSample.of(distinct, y, rng=rng, n_threads=threads(self.n_jobs))
         most = min(int(self.max_terms), len(y) // 4)

@@ -69,7 +69,7 @@ class TermSearch:
     def critical(self, size: int) -> Array:
         """Least significant t of monomials with 0, 1, ..., d coordinates, in a model of this size; 0 for the constant.
 
-        Bonferroni's, at half of the level. Monomials of each size share twice the level of those with one less.
+        Bonferroni's, at half of the level. Monomials of each size share twice the level of the next smaller size.
         """
         level = self.options.significance / 4 * 2.0 ** np.arange(self.degree) / (2.0**self.degree - 1)
         return np.append(0.0, -stdtrit(max(1, self.m - size), level / self._by_size))

@@ -41,9 +41,9 @@ class Moves:
     gain : ndarray of shape (K,)
         Residual sum removed by adding each monomial of the pool; -1 for monomials in the model and for banned ones.
     loss : ndarray of shape (s,)
-        Put on by dropping each monomial of the model.
+        Residual sum added by dropping each monomial of the model.
     squared_error : float
-        Of the model.
+        Squared error of the model.
     beta, inverse : ndarray of shape (s,), (s, s)
         Coefficients, and the inverse of the Gram matrix.
     h, a, b : ndarray of shape (K, s), (K,), (K,)
@@ -159,8 +159,8 @@ class TermPool:
     def beside_two_more(self, rarity: Array) -> Array:
         """Least square of t of each term of the model, were any one or two monomials that resemble it there, (s - 1,).
 
-        To the square is added by how much ``rarity``, of each size, is larger for the others than for the term.
-        What a term and these others share but for ``SAME`` counts as one function, which no rows could tell apart.
+        The square grows by how much the ``rarity`` of their sizes exceeds that of the term. What a term and these
+        others share, up to ``SAME``, counts as one function: no rows could distinguish them.
         """
         rare = rarity[self.sizes]
         moves, cross, least = self.moves(), self.cross(), np.empty(len(self.chosen) - 1)

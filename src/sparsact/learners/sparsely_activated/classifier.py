@@ -24,15 +24,15 @@ _LEARNED: Final[schema.Checks] = {"n_features_in_": schema.as_count, "table_enco
 class SparselyActivatedClassifier(LabelRegression, SparselyActivatedModel):
     r"""Classification by sparsely activated networks: least squares on labels, then the largest value.
 
-    Of two classes, ``classes_[1]`` is +1 and ``classes_[0]`` is -1, and one network h is fitted to what the label
-    exceeds that of the more frequent class, c, by: the prediction is the sign of :math:`c + h(x)`, so where no unit is
-    on it is the frequent class. Of more classes, one network is fitted to the indicator of each, and the largest value
-    predicts. This is the agnostic learner of [1]_, with networks in place of polynomials.
+    With two classes, ``classes_[1]`` is +1 and ``classes_[0]`` is -1. One network h is fitted to the label minus c, the
+    label of the more frequent class. The prediction is the sign of :math:`c + h(x)`: the frequent class where no unit
+    is on. With more classes, one network is fitted to the indicator of each, and the largest value predicts. This is
+    the agnostic learner of [1]_, with networks in place of polynomials.
 
     Parameters
     ----------
     n_units, max_active, max_weight, max_bias, n_restarts, max_iter, tol, domain, random_state, verbose
-        As in :class:`SparselyActivatedRegressor`, of each network.
+        As in :class:`SparselyActivatedRegressor`, for each network.
 
     Attributes
     ----------

@@ -100,11 +100,11 @@ class HeldOutSearch(HeldOut[GateUnits]):
     sample : TrainingSample
         The rows.
     bounds : Bounds
-        Of the class, and of the search.
+        Bounds of the class and of the search.
     limits : NormLimits
         The scale of the class.
     rng : numpy.random.Generator
-        Of the split, the starts and the batches.
+        Source of the split, the starts and the batches.
     """
 
     def __init__(self, sample: TrainingSample, bounds: Bounds, limits: NormLimits, rng: np.random.Generator) -> None:
@@ -136,7 +136,7 @@ class HeldOutSearch(HeldOut[GateUnits]):
         )
 
     def measured(self, units: GateUnits, origin: str, iterations: int) -> Descended[GateUnits]:
-        """Units with what they are worth on the rows held out."""
+        """Units and their score on the rows held out."""
         return self.judged(units, units.values(self.held.design), origin, iterations)
 
     def descend(self) -> Descended[GateUnits]:
@@ -194,7 +194,7 @@ class HeldOutSearch(HeldOut[GateUnits]):
 
 
 def split(m: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places of the rows to fit, and of those held out, of ``m``."""
+    """Places of the rows to fit, and of the rows held out, among ``m`` rows."""
     n_held = min(max(int(SHARE * m), min(int(LARGEST_SHARE * m), USEFUL)), MOST_HELD)
     order = rng.permutation(m)
     return order[n_held:], order[:n_held]

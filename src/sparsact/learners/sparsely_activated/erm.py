@@ -26,7 +26,7 @@ AMPLE: Final = 4  # distinct rows for each parameter: a perfect fit to that many
 LIKELY: Final = 1.0  # the same: after a perfect fit descents have nothing to add, but another tree may
 WORTH: Final = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
 DEVIATIONS: Final = 1.0  # standard errors on the rows held out, that suffice where the score agrees
-MISSED: Final = 1.1  # times the held-out error: so much on the rows fitted is a worse network
+MISSED: Final = 1.1  # a network whose error on its own rows is this many times the held-out error is worse
 MOST_TREES: Final = 3  # in a sum: more take minutes, and descent does better
 MORE: Final = 4  # times the units allowed, of the tree that is thinned
 
@@ -65,7 +65,7 @@ class ERMCandidate:
     parameters, squared_error, score : float
         As :mod:`.tree` counts and weighs them.
     trees : TreeOptions or None
-        Of the trees that it comes from.
+        Options of the trees that it comes from.
     """
 
     units: GateUnits
@@ -90,7 +90,7 @@ class Minimisation:
     sample : TrainingSample
         The rows.
     bounds : Bounds
-        Of the class, and of the search.
+        Bounds of the class and of the search.
     limits : NormLimits
         The scale of the class.
     rng : numpy.random.Generator
@@ -116,7 +116,7 @@ class Minimisation:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""
         self.report(self.best)
         self._grow(TreeOptions())
-        descent_first = self._n_trees > 1 and self.bounds.n_restarts > 1 and len(self.sample) >= FEWEST  # sums are dear
+        descent_first = self._n_trees > 1 and self.bounds.n_restarts > 1 and len(self.sample) >= FEWEST  # sums are slow
         if not descent_first:
             self._grow_further()
         if self._settled() or len(self.sample) < FEWEST:
@@ -220,9 +220,9 @@ class Minimisation:
         return self._compared[1]
 
     def _chosen(self, search: HeldOutSearch) -> ERMCandidate:
-        """The best of the descents, moved to the minimum of all rows, if it is better on those held out; else trees.
+        """The best descent, moved to the minimum of all rows, if it is better on the rows held out; else trees.
 
-        Trees grown on all rows may have missed what those for comparison found: then these are moved.
+        Trees grown on all rows may have missed what the trees for comparison found: then the latter are moved.
         """
         descends = search.perfect(self.bounds.tol) and not self._exact
         trees = search.found[0] if descends else self._held_out(search)

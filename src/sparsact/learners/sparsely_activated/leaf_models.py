@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 Array = NDArray[np.float64]
-NEGLIGIBLE_SPREAD: Final = 1e-12  # of a column, relative to its size: the column is constant but for rounding
+NEGLIGIBLE_SPREAD: Final = 1e-12  # of a column, relative to its size: the column is constant up to rounding
 NARROWEST: Final = 1e-303  # half the range of a column, relative to the targets: below, its weights overflow
 
 EXACT: Final = 1e-12  # of the variation of the targets: what remains of a perfect fit is rounding
@@ -104,7 +104,7 @@ class TrainingSample:
         return max(share * self.variation(), ROUNDING * self.total)
 
     def squared_error(self, values: Array) -> float:
-        """Weighted sum of squares of what ``values`` (m,) leave of the targets."""
+        """Weighted sum of squares of the targets minus ``values`` (m,)."""
         return float(self.weights @ (self.targets - values) ** 2)
 
     def in_columns_of_x(self, theta: Array) -> tuple[Array, Array]:

@@ -183,7 +183,7 @@ def network_of(
     max_weight: float | None,
     max_bias: float | None,
 ) -> SparselyActivatedNetwork:
-    """The network over X, with what rounding spoilt put right.
+    """The network over X, with rounding errors corrected.
 
     Rounding on the way from the design to X may switch a unit on at a row where its gates held it at zero. Its
     threshold is raised past that row; a unit that would leave the scale by that is dropped, and so is one that would

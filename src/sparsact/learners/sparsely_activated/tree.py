@@ -11,7 +11,7 @@ Of all its pruned forms within the units allowed, the tree keeps the one of leas
 with p parameters and m rows [1]_; each split counts three parameters in addition to its leaves' own [2]_.
 
 A coefficient stays if its square exceeds :math:`2 \ln(n + 1)` times its variance, the universal threshold of [3]_: of n
-columns that do not matter, one at most passes in the mean. The noise is what the whole tree leaves unexplained, so
+columns that do not matter, at most one passes on average. The noise is what the whole tree leaves unexplained, so
 without noise only rounding errors go. If what went explained more, taken together, than as many columns of noise would,
 nothing is trimmed at that leaf, and nothing at any leaf if that holds for all leaves together: small coefficients may
 matter in numbers.
@@ -163,7 +163,7 @@ def _best_split(sample: TrainingSample, node: Node, column: int | None, *, bent:
     splits = [_split(sample, node, int(i), bent=bent) for i in columns[_ascending(-scores)[:FITTED_COLUMNS]]]
     total, enough = float(sample.weights[node.rows].sum()), sample.negligible(EXACT)
     best = splits[int(_ascending(np.array([split.risk(total, enough, bent=bent) for split in splits]))[0])]
-    if not bent:  # ReLUs are dear, and only now are they needed
+    if not bent:  # ReLUs are costly, and needed only now
         for child in best.children:
             child.piece = best_piece(sample, child.rows, child.affine)
     return best

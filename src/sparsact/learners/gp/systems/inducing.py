@@ -98,12 +98,12 @@ class LowRank:
         return inverse
 
     def known(self, half: Array) -> Array:
-        """Variance (k,) that the rows leave of what the inducing points tell of quantities; see :meth:`halved`."""
+        """Posterior variances (k,) of the part of quantities that inducing points determine; see :meth:`halved`."""
         left = self._inner.halved(half)
         return np.asarray(np.einsum("uk,uk->k", left, left))
 
     def covariance(self, half: Array) -> Array:
-        """Posterior covariances (k, k) of what the inducing points tell of quantities; see :meth:`halved`."""
+        """Posterior covariances (k, k) of the part of quantities that inducing points determine; see :meth:`halved`."""
         left = self._inner.halved(half)
         return np.asarray(left.T @ left)
 
@@ -185,7 +185,7 @@ class InducingSystem(System):
 
     @cached_property
     def _scale(self) -> float:
-        """Mean ratio of exact variances of rows left out to those by inducing points."""
+        """Mean ratio of exact to inducing-point variances at rows left out."""
         places = self._places(_SCALED_BY)
         if not len(places):
             return 1.0

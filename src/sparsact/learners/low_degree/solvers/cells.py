@@ -36,7 +36,7 @@ def prefers_cells(n: int, n_rows: int) -> bool:
 
 
 def cells_bytes(n: int, n_targets: int) -> float:
-    """Bytes of the sums of 2**n cells, with what one transform of them needs."""
+    """Bytes of the sums of 2**n cells, and of one transform of them."""
     cells = 2.0 ** min(n, 1000)  # beyond the range of floats it is out of the question all the same
     return 8.0 * cells * (2 * _LIMBS * (1 + n_targets) + 3)
 

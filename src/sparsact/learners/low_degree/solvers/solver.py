@@ -211,7 +211,7 @@ def choose_solver(name: str, size: ProblemSize, limit: float | None) -> SolverPl
     name : str
         The requested solver, or ``"auto"``.
     size : ProblemSize
-        Of the fit.
+        Size of the fit.
     limit : float or None
         Bytes that may be used; None for 80 % of what is free.
 
@@ -261,7 +261,7 @@ class MomentSolver(Solver):
     rows_a_monomial: int = 4
 
     def prefers_sums(self, size: ProblemSize) -> bool:
-        """Of many more rows than monomials."""
+        """Whether there are many more rows than monomials, and few monomials."""
         enough = max(self.rows_a_monomial * size.n_monomials, self.min_rows)
         return size.n_rows >= enough and size.n_monomials <= _MAX_MONOMIALS
 
