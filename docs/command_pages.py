@@ -43,7 +43,7 @@ def _compared(when: str) -> str:
     """When ``--model auto`` compares a model, as a sentence."""
     if not when:
         return ""
-    return f" ``auto`` compares it {'on all tables' if when == 'always' else f'for {when}'}."
+    return f" ``auto`` compares it for {when}."
 
 
 def _spelling(parameter: Any) -> str:

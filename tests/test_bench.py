@@ -124,7 +124,7 @@ def test_a_quick_run_keeps_rows_and_prints_ratios(tmp_path, capsys):
     status, out, _ = run(capsys, "network_values", "--quick", "--rows", rows)
     assert status == 0
     assert "times as fast" in out
-    assert "network_values: every judged bar met" in out
+    assert "network_values: every target met" in out
     kept = newest(rows)
     ratio = kept["Index_5 m=2,000", "times as fast"]
     assert min(ratio["samples"]) <= ratio["value"] <= max(ratio["samples"])
@@ -132,11 +132,11 @@ def test_a_quick_run_keeps_rows_and_prints_ratios(tmp_path, capsys):
     assert json.loads(out)["rows"] == list(kept.values())
 
 
-def test_a_bar_that_is_missed_ends_with_status_1(tmp_path, capsys, monkeypatch):
+def test_a_target_that_is_missed_ends_with_status_1(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1))
     status, out, _ = run(capsys, "units", "--quick")
     assert status == 1
-    assert "units: a bar missed" in out
+    assert "units: a target missed" in out
 
 
 def test_a_peer_that_is_not_installed(capsys, monkeypatch):
@@ -148,14 +148,14 @@ def test_a_peer_that_is_not_installed(capsys, monkeypatch):
         monkeypatch.delitem(BENCHMARKS, name)
     status, out, _ = run(capsys)
     assert status == 0
-    assert "units: left out" in out
+    assert "units: skipped" in out
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("nonsense",), "'nonsense' is no benchmark"),
-        (("--no-measure",), "name their file by --rows"),
+        (("--no-measure",), "--rows"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words, told, capsys):
