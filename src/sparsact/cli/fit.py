@@ -54,13 +54,13 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
     ),
     **panel("Model", model=option("NAME", "One of the models below.")),
     **panel(
-        "Only with --model low-degree, which these options choose",
+        "Polynomials only: these options imply --model low-degree",
         degree=option("auto|N", "Most columns in one product."),
         alpha=option("auto|NUMBER", "Ridge penalty."),
         lasso="Choose terms by the lasso with penalty --alpha.",
     ),
     **panel(
-        "Only with --model latent or auto",
+        "Measurement models only: --model latent or auto",
         link=option("NAME", "Curve of the measurement: identity, log, sigmoid, monotone or auto."),
         censor=option("LOW,HIGH", "Limits of the measurement ('7,' is a floor), auto or none."),
     ),

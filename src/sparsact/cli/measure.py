@@ -29,9 +29,9 @@ def measure(
 ) -> None:
     """Measure how many units are active in each feed-forward block of a PyTorch model.
 
-    For each block it prints the share of units that a token activates, the units that are never active, the share that
-    several consecutive tokens need together, and upper bounds on the speed-up of the block and of the whole model. Other
-    layers, such as convolutions, follow with the share of nonzero inputs and the reason why they compute densely.
+    For each block it prints the share of units that a token activates, units that are never active, the share that
+    several consecutive tokens need together, and upper bounds on the speed-up of the block and of the whole model.
+    Other layers, such as convolutions, follow with the share of nonzero inputs and the reason why they compute densely.
     Importing MODEL runs the code of its module; a Hugging Face folder is only read, and no code in it is run.
 
     Example: sparsact measure my_models:small --inputs tokens.npy --report sparsity.html
