@@ -4,7 +4,7 @@ Each task draws as many configurations of a system as the DeepPerf paper did; th
 all others. This library gets the table as it is. Peers learn the logarithm, tuned by their own cross-validation as in
 ``benchmarks.landscapes``. The Gaussian process is scikit-learn's, with a Matérn kernel that has one length for each
 column (ARD), fitted by likelihood. Systems are files ``NAME.csv`` or ``NAME_AllNumeric.csv``, also ``.gz``, whose last
-column is the target, in the folder ``--data``, by default ``config_performance`` in SPARSACT_DATA. Missing ones are named.
+column is the target, in ``--data``, by default ``config_performance`` in SPARSACT_DATA. Missing ones are named.
 """
 
 from __future__ import annotations

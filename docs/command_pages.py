@@ -29,7 +29,7 @@ def _section(name: str, command: Any) -> str:
     for parameter in command.params:
         panels.setdefault(getattr(parameter, "rich_help_panel", None), []).append(parameter)
     for panel, parameters in panels.items():
-        lines += [f".. rubric:: {panel}", ""] if panel else []
+        lines += [f".. rubric:: {_literal(panel)}", ""] if panel else []
         for parameter in parameters:
             lines += [f"``{_spelling(parameter)}``", f"  {_meaning(parameter)}", ""]
     if name == "fit":

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import commands
@@ -202,6 +203,17 @@ def test_a_table_of_any_of_the_rows():
         some = {key: row for key, row in every.items() if row["benchmark"] == name}
         assert set(lines(some)) <= whole, name
     assert list(lines({("w", "q"): WHOLE})) == list(lines({}))
+
+
+def test_pages_show_every_miss_and_every_benchmark(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    page = tmp_path / "page.inc"
+    import_module("missed_targets").missed_targets(page)
+    text, missed = page.read_text(), [row for row in kept().values() if row["met"] is False]
+    assert text.count("\n     - ") == len(missed) > 0
+    assert [row["work"] for row in missed if f"     - {row['work']}: " not in text] == []
+    import_module("benchmark_list").benchmark_list(page)
+    assert {name for name in BENCHMARKS if f"``{name}``\n   " not in page.read_text()} == set()
 
 
 def test_a_ratio_is_one_a_round():
