@@ -17,7 +17,7 @@ help:
 	@echo "make lint       ruff and clang-format; make types is mypy, which reads the types of torch and so installs it"
 	@echo "make format     mends what ruff and clang-format can"
 	@echo "make audit      known vulnerabilities and licences of what is installed; make lock renews ci.lock"
-	@echo "make bench      every benchmark, both sides in one run (three quarters of an hour)"
+	@echo "make bench      every benchmark whose packages are installed, both sides in one run (hours)"
 	@echo "make reproduce  the page of both papers from the rows that are kept"
 	@echo "make docs       the documentation into docs/_build/html; docs-check opens its pages in Chromium"
 	@echo "make dist       sdist and wheel into dist/, the wheel tried in an environment of its own"

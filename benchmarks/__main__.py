@@ -24,22 +24,22 @@ def bench(
         typer.Argument(metavar="[NAME]...", help="Benchmarks to run; all by default.", show_default=False),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small sizes: shows that both sides agree; speed is not judged.")
+        bool, typer.Option("--quick", help="Small sizes: check that both sides agree; speed has no target.")
     ] = False,
     rows: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Append a line of JSON a figure, with machine, versions and commit."),
+        typer.Option(metavar="FILE", help="Append figures as lines of JSON, with machine, versions and commit."),
     ] = None,
     measure: Annotated[
-        bool, typer.Option("--measure/--no-measure", help="Measure, or only tell of the rows that are kept.")
+        bool, typer.Option("--measure/--no-measure", help="Measure; or only print the rows of the file --rows.")
     ] = True,
-    show: Annotated[bool, typer.Option("--list", help="List the benchmarks, and what they need.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="List the benchmarks and the packages that they miss.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")] = False,
 ) -> None:
-    """Measure what this library is compared with, both sides in one run, and print ratios with their spread.
+    """Compare this library with others on this machine, and print each figure beside its target.
 
-    Each benchmark runs in an interpreter of its own, on one thread. One whose peer is not installed is left out, and
-    said so. The exit status is 1 when a bar is missed. All of them take about three quarters of an hour.
+    Each benchmark runs in its own interpreter and times both sides in turns. A benchmark is skipped, with a note, if a
+    package that it needs is missing. The exit status is 1 if a target is missed.
 
     Example: python -m benchmarks walsh_hadamard least_squares --rows rows.jsonl
     """
@@ -51,7 +51,7 @@ def bench(
         return
     benchmarks = chosen(names or ())
     if not measure and rows is None:
-        raise ValueError("--no-measure tells of rows that are kept: name their file by --rows.")
+        raise ValueError("--no-measure prints rows that exist already: name their file with --rows.")
     with TemporaryDirectory() as folder:
         path = rows or Path(folder) / "rows.jsonl"
         before = newest(path) if path.exists() else {}
@@ -91,14 +91,14 @@ def _tell(rows: Rows, status: dict[str, int | None]) -> None:
 
     from benchmarks.registry import ratios
 
-    table = Table("work", "figure", r"ratio \[least ... most]", "bar", title="Ratios, median of rounds")
+    table = Table("work", "figure", r"ratio \[least ... most]", "target", title="Ratios, median of repeats")
     for cells in ratios(rows):
         table.add_row(*map(escape, cells))
     if table.row_count:
         Console(width=140).print(table)
-    words = {0: "every judged bar met", None: "left out: a package that it needs is not installed (see --list)"}
+    words = {0: "every target met", None: "skipped: a package that it needs is not installed (see --list)"}
     for name, code in status.items():
-        typer.echo(f"{name}: {words.get(code, 'a bar missed, or it broke: see above')}")
+        typer.echo(f"{name}: {words.get(code, 'a target missed, or an error: see above')}")
 
 
 def _app() -> typer.Typer:

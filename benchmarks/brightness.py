@@ -1,6 +1,6 @@
-"""Brightness of a protein with 13 mutations: held-out R² of each kind of model, of a linear model and of tuned trees.
+"""Brightness of a protein with 13 mutations: how well each kind of model predicts it, compared with tuned trees.
 
-Goal: a model that names effects predicts as well as tuned boosted trees. ``--picture`` draws the README's.
+Target: a model that names its effects predicts as well as tuned boosted trees. ``--picture`` draws the README's figure.
 """
 
 from __future__ import annotations

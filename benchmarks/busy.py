@@ -1,8 +1,8 @@
 """Default fits while two other processes keep the cores busy, compared with the same fits on one thread.
 
-Goal: at most 2 times the seconds of one thread. Threads of BLAS wait for one another in a busy loop, so on cores that
-others use a default fit once took 10 to 50 times as long. Both sides run in fresh interpreters, in turns, while two
-processes count; only ``fit`` is timed, after a first fit of the same kind. Unit: seconds.
+Target: at most 2 times the seconds of one thread. BLAS threads wait for one another in a busy loop: on shared cores a
+default fit once took 10 to 50 times as long. Both sides run in fresh interpreters, in turns, while two processes count;
+only ``fit`` is timed, after a first fit of the same kind. Unit: seconds.
 """
 
 from __future__ import annotations

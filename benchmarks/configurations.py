@@ -1,10 +1,10 @@
-"""Mean relative error of the default fit on configurable systems, compared with DeepPerf and tuned rivals.
+"""Held-out error of the default fit on configurable software, compared with DeepPerf and tuned models.
 
-Each task draws as many configurations of a system as the DeepPerf paper did; errors are on all others. This library
-gets the table as it is. Peers learn the logarithm, tuned by their own cross-validation as in ``benchmarks.landscapes``.
-The Gaussian process is scikit-learn's, with a Matérn kernel that has one length for each column (ARD), fitted by
-likelihood. Systems are files ``NAME.csv`` or ``NAME_AllNumeric.csv``, also ``.gz``, whose last column is the target, in
-the folder ``--data``, by default ``config_performance`` in SPARSACT_DATA. If a system is missing, a line says so.
+Each task draws as many configurations of a system as the DeepPerf paper did; the error is the mean relative error on
+all others. This library gets the table as it is. Peers learn the logarithm, tuned by their own cross-validation as in
+``benchmarks.landscapes``. The Gaussian process is scikit-learn's, with a Matérn kernel that has one length for each
+column (ARD), fitted by likelihood. Systems are files ``NAME.csv`` or ``NAME_AllNumeric.csv``, also ``.gz``, whose last
+column is the target, in ``--data``, by default ``config_performance`` in SPARSACT_DATA. Missing ones are named.
 """
 
 from __future__ import annotations

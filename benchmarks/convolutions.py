@@ -1,9 +1,9 @@
-"""Exact zeros in the inputs of convolutional layers, before and after training.
+"""Share of exact zeros in the inputs of convolutional layers, before and after training.
 
-A CNN and a ResNet of twenty layers, trained for some seconds on three quarters of scikit-learn's digits, with a penalty
-on activations (L1) and without, and measured on the others. A number counts once for every tap of a kernel that falls
-on it. Goal: none, it says where zeros are; no kernel leaves them out of a convolution yet. Check: a sparse classifier
-returns what the dense one does.
+A CNN and a ResNet of twenty layers train for some seconds on three quarters of scikit-learn's digits, with and without
+an L1 penalty on activations, and are measured on the other quarter. A number counts once for every tap of a kernel that
+falls on it. No target: the benchmark shows where the zeros are, but no kernel skips them in a convolution yet. Check: a
+sparse classifier returns what the dense one does.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Choice of degree and penalty by cross-validation, compared with GridSearchCV over PolynomialFeatures + Ridge.
+"""Choice of degree and penalty by cross-validation: time compared with scikit-learn's GridSearchCV.
 
-Goal: LowDegreeRegressorCV over degrees 1, 2, 3 and 20 penalties, 5 folds, n = 20, m = 100k, at least 50 times as fast
-as GridSearchCV, with the same scores and the same choice. Both use the same float64 signs, the same folds and one
-thread, and both times include the final fit to all rows. Unit: seconds.
+The choice is among degrees 1, 2, 3 and 20 penalties by 5 folds, for n = 20 columns and m = 100k rows. GridSearchCV
+searches PolynomialFeatures and Ridge. Both sides use the same float64 signs, the same folds and one thread, and both
+times include the final fit to all rows. Unit: seconds. Target for LowDegreeRegressorCV: at least 50 times as fast, with
+the same scores and the same choice.
 
-GridSearchCV makes 300 fits, which take half an hour at full size. ``--full`` makes them all. Otherwise a real
-GridSearchCV runs two penalties of every degree on ``--folds`` of the folds, and its total is EXTRAPOLATED: the mean
-seconds of fit and score of each degree, times penalties times folds, plus one fit of the choice. Scores and choice are
-then compared over that part, which contains our choice.
+GridSearchCV makes 300 fits, which take half an hour at full size; ``--full`` makes them all. Otherwise it runs two
+penalties of every degree on ``--folds`` of the folds, and its total is EXTRAPOLATED: the mean seconds of fit and score
+of each degree, times penalties times folds, plus one fit of the choice. Scores and choice are then compared over that
+part, which contains our choice.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Gaussian processes on 80 % of 2**15 and 2**16 points, within 30 and 60 s and 1 GB, compared with scikit-learn.
+"""Gaussian processes on tables of bits: time, memory and coverage of intervals, compared with scikit-learn.
 
-Peers: 2,000 rows of 12 columns, hyperparameters from all of them. scikit-learn's anisotropic RBF kernel of bits is the
-same product kernel, with rho_i = exp(-1 / (2 l_i^2)); its gradient holds 2,000 x 2,000 x 12 numbers. Both sides must
-give one log marginal likelihood at scikit-learn's parameters, to 1e-6.
+Peers: 2,000 rows of 12 columns, hyperparameters learned from all of them. scikit-learn's anisotropic RBF kernel on bits
+is the same product kernel, with rho_i = exp(-1 / (2 l_i^2)); its gradient holds 2,000 x 2,000 x 12 numbers. Both sides
+must give the same log marginal likelihood at scikit-learn's parameters, to 1e-6.
 
-Cubes: a draw of a prior of degrees and sites with noise of 5 % of its variance, by each kernel, hyperparameters
-included; then all 2**n coefficients with their deviations. Bars are for the default kernel. Shares of values and
-coefficients within 95 % intervals are of the truth, which is known; the kernel is learned. Seconds are of processor
-time, on one thread. Memory is the peak of a fit in a fresh process, its rows included.
+Cubes: fits to 80 % of 2**15 and 2**16 points of a draw from a prior of degrees and sites, with noise of 5 % of its
+variance, by each kernel, hyperparameters included; then all 2**n coefficients with their deviations. Targets are for
+the default kernel: 30 and 60 s of CPU time on one thread, and 1 GB, the peak of a fit in a fresh process with its rows.
+The truth is known, so the shares of values and coefficients within their 95 % intervals are counted.
 
-Wide: 20,000 rows of 30 columns with noise of a tenth of the variance. All rows, with 1,000 inducing points, are beside
-the exact process of 4,096 of them, polynomials of degree 3, and LightGBM, stopped early on a fifth of the rows. Errors
-are of new rows without noise, intervals of new rows with and without it.
+Wide: 20,000 rows of 30 columns with noise of a tenth of the variance. A process of all rows with 1,000 inducing points
+is compared with the exact process of 4,096 rows, polynomials of degree 3, and LightGBM, stopped early on a fifth of the
+rows. Errors are on new rows without noise; intervals on new rows with and without it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sparsact.memory import peak_memory
 
 Array = NDArray[np.float64]
 
-SECONDS: Final = {15: 30.0, 16: 60.0}  # bars by columns
+SECONDS: Final = {15: 30.0, 16: 60.0}  # targets by columns
 SHARE: Final = 0.8  # of the cube
 KERNELS: Final = ("product", "auto")
 

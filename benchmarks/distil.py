@@ -1,10 +1,10 @@
-"""Students of ``sparsact.distil`` and their teachers on measured tables: error, and time for one row.
+"""Fast copies made by ``sparsact.distil``, on measured tables: error compared with the teacher, and time for one row.
 
-Teachers are a Gaussian process, a network, and their mean with boosted trees; 1,000 rows of each table, a fifth of
-them held out; students answer within 3 us a row of a batch, on one thread. Goals: at most 1.03 times the teacher's
-error, never above 1.1 without a warning, and 20 seconds of the processor beside the teacher's own fits.
+Teachers are a Gaussian process, a network, and their mean with boosted trees; 1,000 rows of each table, a fifth of them
+held out. Students may take 3 us a row of a batch, on one thread. Targets: at most 1.03 times the teacher's error, never
+above 1.1 without a warning, and 20 s of CPU time in addition to the teacher's own fits.
 
-Tables are read from the folder that ``SPARSACT_DATA`` names.
+Tables are read from the folder ``SPARSACT_DATA``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Coverage of the intervals of effects and predictions, on landscapes where every combination was measured.
+"""How often the 95 % intervals of effects and predictions contain the truth, on landscapes measured in full.
 
-Each draw fits the default model to 300 to 3,000 rows, at most half of the landscape. An effect is covered if its 95 %
+Each draw fits the default model to 300 to 3,000 rows, at most half of the landscape. An effect is covered if its
 interval contains the mean over all combinations. Predictions are made for all other rows, and counted by fifths of the
 predicted value.
 

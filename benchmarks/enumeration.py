@@ -1,7 +1,7 @@
-"""Count of the active units at every point of the cube: s = 64 units on n = 24 inputs, one thread.
+"""Time to count the active units at all 2^24 inputs of a network with 64 units, on one thread.
 
-Goal: at most 2 s. Unit: seconds, medians of repeats taken in turns on every instruction set of this processor. Two
-networks: integer weights, whose ties are decided exactly, and real ones with a tolerance for rounding.
+Target: at most 2 s. Unit: seconds, medians of repeats in turns on every instruction set of this processor. One network
+has integer weights, whose ties are decided exactly; the other has real weights, with a tolerance for rounding.
 
 Roofline: ranks of 16 bits are compared and counted, with two vector instructions for each vector of them. A Gray code
 adds and compares doubles, four times as wide, and each step waits for the one before.

@@ -1,4 +1,4 @@
-"""A measured figure beside its bar."""
+"""A measured figure beside its target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CallSeconds(list[float]):
 
 @dataclass(frozen=True)
 class Figure:
-    """One quantity of one piece of work, and the bar that it must reach; without a bar it is for information."""
+    """One quantity of one piece of work, and the target that it must reach; without a target it is for information."""
 
     work: str
     quantity: str
@@ -63,14 +63,14 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the bar is reached; None without one."""
+        """Whether the target is reached; None without one."""
         if self.least is None and self.most is None:
             return None
         return (self.least is None or self.value >= self.least) and (self.most is None or self.value <= self.most)
 
     @property
-    def bar(self) -> str:
-        """The bar in words."""
+    def target(self) -> str:
+        """The target in words."""
         limits = (("at least", self.least), ("at most", self.most))
         return ", ".join(f"{side} {limit:.4g}" for side, limit in limits if limit is not None)
 
@@ -86,9 +86,9 @@ class Figure:
 
 
 class Check(Figure):
-    """A figure whose bar holds at any size: that both sides agree, that a bound is kept."""
+    """A figure whose target holds at any size: that both sides agree, that a bound is kept."""
 
 
 def unjudged(figures: Iterable[Figure]) -> list[Figure]:
-    """The figures without bars, checks aside: their sizes, or this machine, are not those of the bars."""
+    """The figures without targets, checks aside: targets are for the full sizes."""
     return [each if isinstance(each, Check) else replace(each, least=None, most=None) for each in figures]

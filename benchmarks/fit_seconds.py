@@ -1,11 +1,11 @@
-"""CPU seconds of default fits by number of rows and columns, and the error of the forecast made before the fit.
+"""CPU time of default fits by number of rows and columns, and the error of the forecast printed before the fit.
 
 Tables are planted: targets are sums of ReLU units of a few columns, and noise. Columns are bits, numbers, or sites of
-letters. Each row of ``--rows`` has the seconds of every stage.
+letters. ``--rows`` writes the seconds of every stage.
 
 With ``--tables`` measured screens are fitted too, whole and at the ``--sizes``, each in a fresh process on
-``--threads`` threads: text files of the columns ``x``, ``y`` and ``set``, such as ``gb1_data.csv.gz`` of MAVE-NN, whose
-rows of the set ``test`` are scored. Bar: 300 s and 3 GB of 504,373 rows of 55 sites.
+``--threads`` threads. They are text files with the columns ``x``, ``y`` and ``set``, such as ``gb1_data.csv.gz`` of
+MAVE-NN; rows of the set ``test`` are scored. Target: 300 s and 3 GB for 504,373 rows of 55 sites.
 """
 
 from __future__ import annotations

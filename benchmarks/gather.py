@@ -1,14 +1,15 @@
-"""Products with the rows that each input selects, compared with ``torch.nn.functional.linear`` on the whole matrix.
+"""Products with the weight rows of active units only, compared with PyTorch's product with the whole matrix.
 
-A layer of 1024 inputs and 4096 units, of which each input switches on 3 or 25 %, at random; batches of 1 and 32; one
-thread; medians of repeats taken in turns. Each call takes the next of several matrices, together larger than the
-cache of a core, so that both sides read from where a model's weights lie. Unit: seconds.
+A layer has 1,024 inputs and 4,096 units; each input activates 3 or 25 % of them, at random; batches of 1 and 32; one
+thread. The dense side is ``torch.nn.functional.linear``. Each call takes the next of several matrices, together larger
+than the cache of a core, so that both sides read their weights from memory, as in a model. Unit: seconds, medians of
+repeats in turns. Whole layers, routing included, are timed too.
 
-Goal: at batch 1 and 3 %, both products at least 10 times as fast as the dense one in float32. Else for information: at
-a batch of 32 and 25 % nearly every row is read by some input, and in bfloat16 processors multiply whole matrices by
-units of their own, so that the dense product wins there. What a whole layer gains, routing included, stands below.
+Target: at batch 1 and 3 % active, both products at least 10 times as fast as the dense one in float32. The other sizes
+have no target: at batch 32 and 25 % nearly every row is needed, and the matrix units of processors make the dense
+product faster in bfloat16.
 
-Roofline: the bytes of the rows that are selected, each once, at the speed of reading all the matrices.
+Roofline: the selected rows, each read once, at the speed of reading all the matrices.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Gemma 3n, which keeps 5 % of its gates on: time of a decoding step, and the zeros that ``measure`` finds.
+"""One decoding step in the shape of Gemma 3n, which keeps 5 % of its gates on: time compared with the dense model.
 
-Random weights in the shape of the public family (``transformers``): hidden 1,024, gates of 8,192, five layers with the
-cutoff and one without, and a head of 8,000 or 24,000 words, which stays dense (195 million parameters with the larger).
-One token a step; dense and sparse take turns on the same weights in float32, and the library's own int8 of all linear
-layers beside int8 with sparse blocks. Truth about zeros: counts of exact zeros in what each down-projection receives.
+Weights are random (``transformers``): hidden size 1,024, gates of 8,192, five layers with the cutoff and one without,
+and a head of 8,000 or 24,000 words, which stays dense (195 million parameters with the larger). One token a step; dense
+and sparse take turns on the same weights in float32. In int8 our dense layers are compared with our sparse blocks. The
+zeros that ``measure`` reports are compared with counts of exact zeros before each down-projection.
 
-Goals: float32 1.5 times as fast as dense, int8 1.25 times, ``measure`` within one point. Roofline: the bytes of all
-linear layers over those of a step that skips 95 % of the up- and down-projections of five layers.
+Targets: float32 1.5 times as fast as dense, int8 1.25 times, ``measure`` within one percentage point. Roofline: bytes
+of all linear layers over bytes of a step that skips 95 % of the up- and down-projections of five layers.
 """
 
 from __future__ import annotations

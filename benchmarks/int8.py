@@ -1,21 +1,21 @@
-"""``sparsify(model, weights="int8")`` compared with torch's dynamically quantised layers, one token at a time.
+"""``sparsify(model, weights="int8")`` compared with int8 in PyTorch and other libraries, one token at a time.
 
-Ten blocks of 1024 inputs and 4096 units with ReLU, one after the other, so that every weight is read from memory; one
-input; 3, 10 and 27 % of the units active. Then one decoding step of a model with the shape of OPT-125M, all its layers
-quantised, at 5 %: a token, or 8 or 16, 64 keys and values per layer and token, logits. All sides take turns on the same
-weights. With one thread seconds are of the processor, since other work on the machine would meet the sides unevenly.
+First ten blocks of 1024 inputs and 4096 units with ReLU in a row, so that every weight is read from memory; one input;
+3, 10 and 27 % of the units active. Then one decoding step of a model with the shape of OPT-125M, all its layers
+quantised, 5 % active: 1, 8 or 16 tokens, 64 keys and values per layer and token, logits. All sides take turns on the
+same weights. With one thread seconds are CPU time, because other work on the machine would slow the sides unevenly.
 
-- *float32*: the model as it is, and ``sparsify(model, "certified")`` of it.
-- *torch int8*: ``torch.ao.quantization.quantize_dynamic`` with one scale per output, whose outputs ours must equal. Its
-  library FBGEMM chooses its instructions itself; ``FBGEMM_ENABLE_INSTRUCTIONS=AVX2`` with ``SPARSACT_ISA=avx2``
-  compares both on AVX2.
-- *own dense int8*: the kernels of the library, reading all weights.
-- *ONNX Runtime int8*, *OpenVINO int8*, *llama.cpp q8_0*: the same step, where they are installed; see
+- *float32*: the model as it is, and ``sparsify(model, "certified")``.
+- *torch int8*: ``torch.ao.quantization.quantize_dynamic`` with one scale per output; our outputs must equal its
+  outputs. Its library FBGEMM chooses its instructions itself; ``FBGEMM_ENABLE_INSTRUCTIONS=AVX2`` with
+  ``SPARSACT_ISA=avx2`` compares both on AVX2.
+- *own dense int8*: the kernels of this library, reading all weights.
+- *ONNX Runtime int8*, *OpenVINO int8*, *llama.cpp q8_0*: the same step, if they are installed; see
   ``benchmarks.runtimes``. Errors of the logits are against float32.
 
-Last, without a goal, single tokens through a Mixtral of random weights, whose experts torch leaves in float32.
+Last, without a target, single tokens through a Mixtral of random weights, whose experts torch leaves in float32.
 
-Goals: blocks at least 1.5, 1.4 and 1.2 times as fast as torch int8 (3.0, 2.6 and 2.0 on AVX2), 1.6, 1.4 and 1.2 times
+Targets: blocks at least 1.5, 1.4 and 1.2 times as fast as torch int8 (3.0, 2.6 and 2.0 on AVX2), 1.6, 1.4 and 1.2 times
 as fast as own dense int8; the step 1.6 times as fast as torch int8, 1.35 times as ONNX Runtime and 1.15 times as
 llama.cpp, with several tokens at least as fast as the fastest dense side. Roofline: the bytes of the weights that are
 read, at the speed of ``numpy.dot`` on as many bytes.

@@ -1,4 +1,4 @@
-"""Unexplained variance of the default fit on measured tables, compared with the models that users fit otherwise.
+"""Held-out error of the default fit on measured tables, compared with tuned models of other libraries.
 
 Each task draws training rows of a table; errors are on all other rows. On landscapes, at 1, 5, 20 and 80 % of the rows,
 the error is the unexplained share of the variance, 1 - R2. On configurations, at the sizes of the DeepPerf paper, it is
@@ -39,7 +39,7 @@ Array = NDArray[Any]
 Predict = Callable[[Array], Array]
 
 OURS: Final = "sparsact"
-SHARES: Final = {0.01: 1.0, 0.05: 0.97, 0.2: 0.97, 0.8: 0.93}  # bars of the geometric mean of ours over the best peer
+SHARES: Final = {0.01: 1.0, 0.05: 0.97, 0.2: 0.97, 0.8: 0.93}  # targets: geometric mean of ours over the best peer
 WORST: Final = 1.12
 ROUNDS: Final = 4_000  # of a booster at most
 DEEPPERF: Final = {  # rows: mean relative error in per cent (Ha and Zhang, ICSE 2019, Table III)
@@ -227,7 +227,7 @@ def measure(tasks: Sequence[LandscapeTask], sides: Sequence[str], path: Path | N
 
 
 def figures(rows: Sequence[dict[str, Any]]) -> Iterator[Figure]:
-    """Errors of every task, means over its seeds, and the bars."""
+    """Errors of every task, means over its seeds, and the targets."""
     errors: dict[LandscapeTask, dict[str, float]] = {}
     for row in rows:
         errors.setdefault(LandscapeTask(row["table"], row["rows"], row["seed"]), {})[row["side"]] = row["error"]

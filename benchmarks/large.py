@@ -1,10 +1,10 @@
-"""Fits to tables too large for a matrix of monomials: very many monomials, or very many rows.
+"""Time and memory of fits to a million rows, with too many monomials or rows for a matrix of monomials.
 
-Goals on one thread: n = 20, d = 10 (616,666 monomials with the constant), m = 1,000,000 rows in memory, in under 20 s
+Targets on one thread: n = 20, d = 10 (616,666 monomials with the constant), m = 1,000,000 rows in memory, in under 20 s
 and 2 GB; n = 100, d = 2, m = 1,000,000 rows streamed from a Parquet file of booleans, reading included, in under 120 s
 and 2 GB. Both are plain least squares (alpha = 0). Unit: seconds, medians of repeats, each in a fresh process;
-gigabytes, the peak of the whole process with the interpreter and the rows. Processor seconds are shown too: if they
-are far fewer than the seconds, the machine was busy with other work.
+gigabytes, the peak of the whole process with the interpreter and the rows. CPU seconds are shown too: if they are far
+fewer than the seconds, the machine was busy with other work.
 
 The solution is checked on random monomials: the residuals of least squares are orthogonal to each of them. The figure
 is the largest cosine between the residuals and a monomial.

@@ -1,13 +1,13 @@
-"""The k largest of many outputs, proved by a screen, compared with a dense layer and ``torch.topk``.
+"""The k largest outputs of a layer, found by a certified screen, compared with a dense layer and torch.topk.
 
-First the encoder of a top-k autoencoder, 768 inputs and 24,576 units, k = 32, and the sum of the decoder's rows of the
-features found, for 1, 16 and 256 rows: dense, ``torch.topk``, indexing and ``einsum`` beside :class:`CertifiedTopK` and
-``kernels.gather_sum``. Then greedy decoding with the shape
-of OPT-125M (``benchmarks.int8.DecodingStep``, 5 % of the units active, 64 keys and values a layer, the head of 50,272
-words tied to the embeddings): dense, with certified blocks, and with ``head="top_k"`` too. Gaussian weights; all sides
-take turns on the same weights, the clock is the wall's.
+First the encoder of a top-k autoencoder: 768 inputs, 24,576 units and k = 32, then the sum of the decoder's rows of the
+features found, for 1, 16 and 256 rows. Dense PyTorch (``torch.topk``, indexing and ``einsum``) is compared with
+:class:`CertifiedTopK` and ``kernels.gather_sum``. Then greedy decoding with the shape of OPT-125M
+(``benchmarks.int8.DecodingStep``, 5 % of the units active, 64 keys and values a layer, a head of 50,272 words tied to
+the embeddings): dense, with certified blocks, and with ``head="top_k"`` too. Weights are Gaussian. All sides take turns
+on the same weights; seconds are wall-clock time.
 
-Goals: the encoder 4, 3 and 2 times as fast with the same features; decoding 2.2 times as fast with the same tokens.
+Targets: the encoder 4, 3 and 2 times as fast with the same features; decoding 2.2 times as fast with the same tokens.
 Roofline: the bytes of the copy, or of what a step reads, at the speed of ``numpy.dot`` on as many bytes.
 """
 

@@ -1,13 +1,14 @@
-"""Ridge regression on all monomials: fit and prediction, compared with PolynomialFeatures + Ridge(cholesky).
+"""Ridge regression on all monomials: time and memory compared with scikit-learn's PolynomialFeatures and Ridge.
 
-Goals at (n, d, m) = (20, 3, 100k) and (50, 2, 100k), both sides on the same float64 signs and one thread: the first
-fit of a process at least 80 and 50 times as fast, later fits 150 and 60 times; peak memory above the data at most
-1/5; predictions equal to 1e-8; prediction of 100k rows at least 20 times as fast, also the first time after a fit,
-which may have to build a table of values. Unit: seconds and megabytes, medians of repeats taken in turns. Memory is
-that of one fit in a fresh process, above what the process holds after a small fit with the rows in memory. The
-difference of predictions is the largest one, divided by the root mean square of scikit-learn's predictions. The
-benchmark also times the floor of a fit, LAPACK's Cholesky factor of the Gram matrix. The rest of a fit is validation,
-the sums of 100,000 rows, and fresh pages for two such matrices.
+Both sides get the same float64 signs on one thread; Ridge uses its Cholesky solver. Sizes (n, d, m): (20, 3, 100k) and
+(50, 2, 100k). Unit: seconds and megabytes, medians of repeats in turns. Memory is the peak of one fit in a fresh
+process, above what the process holds after a small fit with the rows in memory. The difference of predictions is the
+largest one, divided by the root mean square of scikit-learn's predictions.
+
+Targets: the first fit of a process at least 80 and 50 times as fast, later fits 150 and 60 times; at most 1/5 of the
+memory; predictions equal to 1e-8; prediction of 100k rows at least 20 times as fast, also directly after a fit, when a
+table of values may have to be built. The floor of a fit is also timed: LAPACK's Cholesky factor of the Gram matrix.
+The rest of a fit is validation, the sums of 100,000 rows, and fresh pages for two such matrices.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Sites with letters: unexplained variance, compared with LightGBM, perceptrons and a Hamming Gaussian process.
+"""Tables of sites with letters: held-out error compared with LightGBM, perceptrons and a Hamming Gaussian process.
 
-Measured: PhoQ, 4 sites of 20 amino acids, and ParD3, 3 sites, at 1, 5 and 20 % of their rows. Planted, by draws of
-letters' places in a plane, of their effects and of products of two or three sites: 6 sites of nucleotides, with a
-sigmoid; five sites of 2, 3, 5, 7 and 11 categories; 3 sites of 20 letters whose names are amino acids, but whose
-effects have nothing to do with those. Planted otherwise, after every choice was made: energies of 4 sites of amino
-acids, of which half follow their properties, through a sigmoid, as of a binding protein; and neighbours, 7 sites of
-nucleotides of which adjacent ones act together, through an exponential.
+Measured tables: PhoQ, 4 sites of 20 amino acids, and ParD3, 3 sites, at 1, 5 and 20 % of their rows. Planted tables
+give each letter a place in a plane, and add effects and products of two or three sites: 6 sites of nucleotides with a
+sigmoid; 5 sites of 2, 3, 5, 7 and 11 categories; 3 sites of 20 letters named as amino acids, but with unrelated
+effects. Two more were planted after every choice was made: *energies* of 4 sites of amino acids, half of them following
+the properties of the acids, through a sigmoid, as of a binding protein; and *neighbours*, 7 sites of nucleotides in
+which adjacent sites act together, through an exponential.
 
-Each side is fitted to the same rows by its own usual procedure. LightGBM has categorical columns, and 2,000 trees that
-stop early on a tenth of the rows, of the better of two sizes of trees by that tenth; perceptrons have indicators of
-letters, two hidden layers, and stop early; the Gaussian process knows of two letters whether they are the same.
-Intervals of ours at 95 % are counted on the rows left out. Bar: below the best peer. Seconds of processor time, on
-one thread.
+Each model is fitted to the same rows by its own usual procedure. LightGBM gets categorical columns, and 2,000 trees of
+the better of two sizes, stopped early on a tenth of the rows. Perceptrons get indicators of letters, have two hidden
+layers and stop early. The Gaussian process only knows whether two letters are equal. Errors are unexplained variance,
+1 - R2; our 95 % intervals are counted on the rows left out. Target: below the best other model. Seconds are CPU time
+on one thread.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def measure(
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """All sides on each task at each share of the rows, means over draws, and the bars."""
+    """All sides on each task at each share of the rows, means over draws, and the targets."""
     for name, share in dict.fromkeys((row["table"], row["rows"]) for row in rows):
         work = f"{name}: {share:.0%} of the rows"
         newest = {(row["side"], row["seed"]): row for row in rows if (row["table"], row["rows"]) == (name, share)}

@@ -1,12 +1,12 @@
 """How fast the error of Theorem 4.1's learner falls as buckets are added; the theory says buckets^(-1/k).
 
-Constants in the buckets of one Euclidean hash with K = 4k directions, which stay the same for all widths; the nearest
-bucket for an empty one. Rows are uniform on a k-dimensional subspace within [-1, 1]^16, and the target is the lower
-envelope of three cones, exactly 1-Lipschitz; rows are so many that misses are rare.
+The learner puts a constant into each bucket of one Euclidean hash with K = 4k directions, the same for all widths, and
+takes the nearest bucket for an empty one. Rows are uniform on a k-dimensional subspace within [-1, 1]^16. The function
+is the lower envelope of three cones, exactly 1-Lipschitz; there are enough rows to make misses rare.
 
-Goal: the slope of log error in log buckets within 15 % of -1/k, in the median of the seeds (each a new subspace, target
-and hash): the largest error for k = 1 and 2, the mean error for k = 3, where the largest is not there yet at sizes one
-can afford. Beside it the share of misses at the finest width. Unit: none, a slope is a pure number.
+Target: the slope of log error in log buckets within 15 % of -1/k, in the median of the seeds (each draws a subspace, a
+function and a hash): the largest error for k = 1 and 2, the mean error for k = 3, where the largest error does not
+follow the rate yet at affordable sizes. The share of misses at the finest width is shown too. A slope has no unit.
 """
 
 from __future__ import annotations

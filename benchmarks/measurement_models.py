@@ -1,14 +1,14 @@
-"""Measurement models: latent values under floors that hide 30, 60 and 90 % of the rows, and affinities with a floor.
+"""Tables with a floor under the measurements: error and coverage, compared with models that take the floor for data.
 
-Synthetic: additive functions and functions with as many pairs as columns, n = 8, 11 and 14, 40 n rows and noise of .2
-and .5 of the latent's deviation, each draw of its own seed. Reported are the share of the latent's coefficients within
-their 95 % intervals, interactions called significant that are not there (for each fit; the rate stated is 5 %), how
-often an additive latent comes out additive, and the variance left of held-out targets (with their floor).
+Synthetic: additive latent functions, or functions with as many pairs as columns, under floors that hide 30, 60 and 90 %
+of the rows; n = 8, 11 and 14 columns, 40 n rows, noise of .2 and .5 of the latent's deviation. Reported: the share of
+the latent's coefficients within their 95 % intervals, false significant interactions for each fit (the stated rate is
+5 %), how often an additive latent is recognised, and the variance left of held-out targets (with their floor).
 
-Beside it, in the same run: an independent Tobit likelihood with the true subsets known, maximised by scipy.optimize; a
-process and a polynomial that take the floor for data; scikit-learn's gradient-boosted trees.
+The other sides, in the same run: a Tobit likelihood with the true subsets known, maximised by scipy.optimize; our
+Gaussian process and polynomial without a floor; scikit-learn's gradient-boosted trees.
 
-Measured: the antibody CR6261's affinities to h1 and h9, of which 17 % and 20 % are at the floor.
+Measured: the affinities of the antibody CR6261 to h1 and h9, with 17 % and 20 % of the rows at the floor.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def measured(target: int, share: float, seed: int) -> dict[str, float]:
 
 
 def figures_of(work: str, draws: list[dict[str, float]]) -> list[Figure]:
-    """A figure for each finding, with the bars of the intervals."""
+    """A figure for each finding, with the targets of the intervals."""
     samples: dict[str, list[float]] = defaultdict(list)
     for draw in draws:
         for name, value in draw.items():

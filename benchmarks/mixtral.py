@@ -1,14 +1,14 @@
-"""The experts of a Mixtral block with ``replace_experts``: training and inference compared with transformers.
+"""Experts of a Mixtral block after ``replace_experts``: training and inference time compared with transformers.
 
-A block of d = 1,024 with eight SwiGLU experts of 2,048 units, two of them for each token: Mixtral-8x7B's block at a
-quarter of its width. The other side is the same block as transformers computes a model's experts by default, by torch's
-grouped products. A step of training is forward and backward with fresh gradients, ``zero_grad(set_to_none=True)``; a
-turn takes two, for a step of training finds the memory that the one before has freed. Unit: CPU seconds on one thread,
-wall-clock seconds on more, medians of rounds that take all sides in turns.
+The block has d = 1,024 and eight SwiGLU experts of 2,048 units, two of them for each token: Mixtral-8x7B's block at a
+quarter of its width. The other side is the same block with the default experts of transformers, which are torch's
+grouped products. A training step is forward and backward with fresh gradients, ``zero_grad(set_to_none=True)``; a turn
+takes two, because a step finds the memory that the one before has freed. Unit: CPU seconds on one thread, wall-clock
+seconds on more, medians of rounds in turns.
 
-Goals: training at most 1.2, 1, .95 and .95 times as long as transformers with 1, 64, 1,024 and 4,096 tokens; inference
-with one token at most as long. Beside them the products of matrices alone, in memory that is there: what no side can do
-without. The instruction sets of both sides follow from the environment (``SPARSACT_ISA``, ``ATEN_CPU_CAPABILITY``).
+Targets: training at most 1.2, 1, .95 and .95 times as long as transformers with 1, 64, 1,024 and 4,096 tokens;
+inference with one token at most as long. The floor is timed too: the matrix products alone, in memory that exists. The
+environment chooses the instruction sets of both sides (``SPARSACT_ISA``, ``ATEN_CPU_CAPABILITY``).
 
     python -m benchmarks.mixtral --threads 2
 """

@@ -1,16 +1,16 @@
-"""A mixture of experts and a top-k layer, forward and backward, compared with loops, masks and transformers.
+"""Mixtures of experts and a top-k layer, forward and backward: time compared with loops, masks and transformers.
 
-Eight SwiGLU experts of 512 units, d = 256, two of them for each of 4,096 tokens; and 32 of 2,048 units for 1,024
-inputs. One thread, float32, other tokens in every round, so that the numbers of tokens of an expert change. Unit: CPU
-seconds, medians of rounds that take all sides in turns; the first rounds are left out.
+Eight SwiGLU experts of 512 units, d = 256, two of them for each of 4,096 tokens; and a layer that keeps 32 of 2,048
+units for 1,024 inputs. One thread, float32, other tokens in every round, so that the number of tokens per expert
+changes. Unit: CPU seconds, medians of rounds in turns; the first rounds are left out.
 
-Goals: at most 0.9 of the time of a loop over experts (each three ``nn.Linear``), at most that of transformers' grouped
-experts; the top-k layer at most the time of the dense layer of equal output, and 1.4 times as fast as ``topk`` and a
-mask. With balancing, ten seeds of a small task: Jain index at least 0.95 after 300 steps, no dead expert, an error no
-larger than without (within two standard errors of the difference); beside it, transformers' layer and loss. Where
-CIFAR-10 and the text are there, a training step of each model of the experiment ``routed-layers``, without a goal.
+Targets: at most 0.9 of the time of a loop over experts (each three ``nn.Linear``), at most the time of transformers'
+grouped experts; the top-k layer at most the time of the dense layer of equal output, and 1.4 times as fast as ``topk``
+and a mask. With balancing, ten seeds of a small task: Jain index at least 0.95 after 300 steps, no dead expert, an
+error no larger than without (within two standard errors of the difference), next to transformers' layer and loss. If
+CIFAR-10 and the text are there, a training step of each model of ``routed-layers``, without a target.
 
-    python -m benchmarks.mixture --device cuda [--dtype bfloat16]  # larger sizes, wall-clock time, no goals
+    python -m benchmarks.mixture --device cuda [--dtype bfloat16]  # larger sizes, wall-clock time, no targets
     python -m benchmarks.mixture --experts                         # the first comparison alone
 """
 

@@ -1,8 +1,8 @@
-"""Model families of transformers, built from their configurations: blocks found, density, and bounds on the speed-up.
+"""Model families of transformers: sparse blocks that the library finds, their density, and bounds on the speed-up.
 
-Weights are random, biases shifted so that 3 % and 10 % of the units before each ReLU are on. Zeros are counted by hooks
-on every module with a matrix of weights; beside them stands what ``measure`` says of the same layers. To hold a new
-release of transformers against it: ``python -m benchmarks.models --only OPT``.
+Models are built from their configurations with random weights, and biases shifted so that 3 % and 10 % of the units
+before each ReLU are on. Hooks on every module with a weight matrix count zeros, next to what ``measure`` reports. To
+check one family with a new release of transformers: ``python -m benchmarks.models --only OPT``.
 """
 
 from __future__ import annotations

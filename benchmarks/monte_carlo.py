@@ -1,15 +1,14 @@
-"""Sensitivities, estimated from samples, of networks too large for a table.
+"""Average sensitivity of networks with 10,000 inputs, estimated from samples: time to a standard error of 1 %.
 
-Goal, on one thread: average sensitivity of networks with n = 10,000 inputs and s = 1,000 units to a standard error of
-1 % of its value in under 30 s. Unit: seconds, medians of repeats, each with its own seed. Of every network the share of
-its units that is on at a random point is told. Beside it, the same estimate of a function that can only be called: of
-that a point and its n neighbours are evaluated, and the time of the sample EXTRAPOLATED.
+The networks have s = 1,000 units; the table shows their share of active units at a random point. Target on one thread:
+under 30 s. Unit: seconds, medians of repeats, each with its own seed. For comparison, the same estimate for a function
+that can only be called: each sample evaluates a point and its n neighbours, and the total time is EXTRAPOLATED.
 
-Roofline of a sample: the pre-activations of one point, n * s multiplications in a product of dense matrices, timed
-alone, or one for each weight that is not zero. The noise sensitivity needs that product twice.
+Roofline of a sample: the pre-activations of one point, n * s multiplications in a dense matrix product, timed alone, or
+one multiplication for each nonzero weight. The noise sensitivity needs that product twice.
 
-That the estimate is right is checked on the network whose units share no input, where the influences are known exactly:
-the figure is its distance from the truth in standard errors, and is above 6 once in 5e8 runs.
+The estimate is checked on a network whose units share no input, where the influences are known exactly: the figure is
+its distance from the truth in standard errors, which exceeds 6 once in 5e8 runs.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """Feed-forward blocks that read only the weights of active units, compared with the same blocks in dense PyTorch.
 
-Batch 1, one thread, float32 and bfloat16; d = 2048 inputs and s = 8192 units, and d = 4096 and s = 16384; biases such
-that 3, 10 and 30 % of the units are active. A time is that of a block in a pass through several, one after another as
-in a model; medians of repeats taken in turns. The blocks are 1.5 GB together, and a pass of a dense side comes before
-each sparse one, so that both sides read their weights from memory. The dense side is ``F.linear``,
-ReLU, ``F.linear``, with the second weight stored in either orientation: the faster one counts. Unit: times as fast.
+Batch 1, one thread, float32 and bfloat16; d = 2048 inputs and s = 8192 units, and d = 4096 and s = 16384; 3, 10 and
+30 % of the units active. A time is that of a block in a pass through several, one after another as in a model. The
+blocks take 1.5 GB together, and a pass of a dense side comes before each sparse one, so that both sides read their
+weights from memory. The dense side is ``F.linear``, ReLU, ``F.linear``, with the second weight stored in either
+orientation: the faster one counts. Unit: times as fast, medians of repeats in turns.
 
-- *gather*: the active units are known beforehand: their rows of both layers (``ActiveDot``, ``SparseProduct``).
+- *gather*: the active units are known beforehand: only their rows in both layers (``ActiveDot``, ``SparseProduct``).
 - *exact ReLU*: the first layer dense, then the rows of active units (``SparseProduct``).
-- *exact ReGLU*: the gate dense, then of both other layers the rows of active units (``ActiveDot``, ``SparseProduct``),
-  beside three dense layers.
+- *exact ReGLU*: the gate dense, then the rows of active units in both other layers (``ActiveDot``, ``SparseProduct``),
+  compared with three dense layers.
 
-Goal: gather 0.75 of its bound in float32 at 3 and 10 %, 0.80 at 30 %, 0.6 at 3 % in bfloat16; exact ReLU 1.7 times and
-exact ReGLU 2.4 times as fast at 3 % in float32. Bound (roofline): the share of weights that is read, at the speed of
-the dense side: 1 / density, 2 / (1 + density) and 3 / (1 + 2 density).
+Targets: gather 0.75 of its bound in float32 at 3 and 10 %, 0.80 at 30 %, 0.6 at 3 % in bfloat16; exact ReLU 1.7 times
+and exact ReGLU 2.4 times as fast at 3 % in float32. Bound (roofline): the share of weights that is read, at the speed
+of the dense side: 1 / density, 2 / (1 + density) and 3 / (1 + 2 density).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Rows chosen by ``suggest_rows`` compared with random rows: errors of effects on three complete landscapes.
+"""Rows chosen by ``suggest_rows``, compared with random rows: errors of effects on three complete landscapes.
 
-Each draw begins with 20 random rows. Five batches of 20 follow, chosen for the effects of one and two columns or drawn
-at random, and after each ``model="gp"`` is fitted. Errors are root mean squares over the coefficients of these effects.
-Goal: after five batches .7 of the mean error of random rows on each landscape, and after none more than it.
+Each draw begins with 20 random rows. Five batches of 20 follow, either chosen for the effects of one and two columns or
+drawn at random; after each, ``model="gp"`` is fitted. Errors are root mean squares over the coefficients of these
+effects. Targets: after five batches .7 of the mean error of random rows on each landscape; after no batch more than it.
 
-What designs alone can gain: the same with kernel and noise of 800 rows known to both sides, and nothing left to learn
-but the effects.
+The best that a design can gain is measured too: both sides know the kernel and the noise of 800 rows, and learn only
+the effects.
 """
 
 from __future__ import annotations

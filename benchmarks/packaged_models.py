@@ -1,18 +1,18 @@
-"""Trained models from the package index on real inputs: ``auto`` compared with every dense form of torch.
+"""Trained models that pip installs, on real inputs: ``auto`` compared with float32, bfloat16 and int8 in PyTorch.
 
 - *criscross* (``pip install criscross``): 38.5M weights, transformers over a guide of 23 and a window of 512 bases,
-  ReLU; the five pairs that the package brings, one at a time.
+  ReLU; the inputs are the five pairs of the package, one at a time.
 - *annalog* (``pip install annalog rdkit``): 4.1M weights, an encoder and a decoder of molecules written as text, ReLU,
-  of whose units 1 % are active; molecules of common medicines. As its sampler does, a step computes the whole prefix
-  again; the next token is that of the molecule, so that all sides compute the same.
+  1 % of the units active; the inputs are molecules of common medicines. A step computes the whole prefix again, as its
+  sampler does; the next token is the molecule's own, so that all sides compute the same.
 
-Both packages hold their weights; one that is not installed is left out, and said so (``benchmarks.minilm`` does the
-same for MiniLM). Dense: float32, bfloat16, and torch's dynamic int8 with one scale per output. Ours: ``auto`` on the
-float32 and on the bfloat16 model, and with ``weights="int8"``. Unit: milliseconds per input, of the thread's own work
-on one thread, of the wall on more. Figures are medians over rounds.
+Both packages contain their weights; one that is not installed is skipped with a note (``benchmarks.minilm`` measures
+MiniLM). Dense sides: float32, bfloat16, and torch's dynamic int8 with one scale per output. Our sides: ``auto`` on the
+float32 and on the bfloat16 model, and with ``weights="int8"``. Unit: milliseconds per input, medians over rounds; CPU
+time on one thread, wall-clock time on more.
 
-Goals: ``auto`` never below 0.98 of the same model dense, nor the fastest of ours below 0.98 of the fastest dense one;
-annalog 1.3 times as fast as float32; the speed-up that the plan forecasts within 15 % of the one measured.
+Targets: ``auto`` never below 0.98 of the speed of the same model dense, nor our fastest below 0.98 of the fastest dense
+side; annalog 1.3 times as fast as float32; the speed-up that the plan forecasts within 15 % of the measured one.
 """
 
 from __future__ import annotations

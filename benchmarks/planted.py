@@ -1,10 +1,10 @@
-"""Recovery of planted sparsely activated networks from rows, compared with other learners and gradient descent.
+"""Recovery of planted sparse networks from rows that they generated, compared with gradient descent and other learners.
 
-Rows and networks are redrawn for each seed, test points are fresh, errors are over the variance. Goals, on families
-without noise: an error below 0.1 % for 9 of 10 seeds wherever ten starts of L-BFGS reach it for 5, and a median no
-larger than theirs; with noise: at most twice the error of least squares on the true active sets; everywhere: within 5 %
-of the best of scikit-learn's dense networks (four widths, best on validation) and boosted trees, and low-degree
-polynomials; at most 60 s on one thread. ``given`` is the number of units allowed over the true number.
+Rows and networks are drawn anew for each seed; errors are on fresh points, over the variance. Targets without noise:
+an error below 0.1 % for 9 of 10 seeds on families where ten starts of L-BFGS reach it for 5, and a median no larger
+than theirs. With noise: at most twice the error of least squares on the true active sets. Everywhere: within 5 % of the
+best of scikit-learn's dense networks (four widths, best on validation), boosted trees and low-degree polynomials; at
+most 60 s on one thread. ``given`` is the number of units allowed over the true number.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def predictors(task: PlantedTask, seed: int) -> Iterator[tuple[str, float, float
 
 
 def figures_of(task: PlantedTask, errors: dict[str, list[float]], seconds: list[float]) -> list[Figure]:
-    """Shares, medians and the bars of one task."""
+    """Shares, medians and the targets of one task."""
     ours, others = np.array(errors[OURS]), {side: np.array(each) for side, each in errors.items()}
     share = {side: float(np.mean(each < task.enough)) for side, each in others.items()}
     below, clean = f"share below {100 * task.enough:g} %", not task.noise

@@ -35,7 +35,7 @@ def program(*options: Option, repeats: int, one_thread: bool = True) -> Callable
 
     The program reads ``--quick``, ``--repeats``, ``--out`` and the given options, measures on one thread (on as many as
     an option ``--threads`` says; ``one_thread=False`` sets no limit), prints the table and appends the rows. Its status
-    is 1 if a bar is missed; in a quick run checks alone have one. Without figures nothing is reported: the benchmark
+    is 1 if a target is missed; in a quick run only checks have one. Without figures nothing is reported: the benchmark
     has said why.
     """
 
@@ -53,7 +53,7 @@ def _status(measure: Measure, options: Sequence[Option], repeats: int, one_threa
     parser = ArgumentParser(
         f"python -m benchmarks.{name}", None, module.__doc__, formatter_class=RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes, in seconds; no speed or memory is judged")
+    parser.add_argument("--quick", action="store_true", help="small sizes, in seconds; speed and memory have no target")
     parser.add_argument("--repeats", type=int, default=repeats, help=f"measurements of each figure (default {repeats})")
     parser.add_argument("--out", help="file of JSON rows to append to")
     for names, settings in options:
@@ -73,13 +73,13 @@ def checkpoints(folder: str) -> Path:
 
 
 def report(benchmark: str, figures: Sequence[Figure], out: str | None) -> int:
-    """Print the table, append the rows to ``out``, and return the exit status: 1 when a bar is missed."""
+    """Print the table, append the rows to ``out``, and return the exit status: 1 if a target is missed."""
     described = machine()
     title = f"{benchmark}: " + ", ".join(described[key] for key in ("processor", "kernels", "commit") if described[key])
-    table = Table("work", "figure", "measured [least ... most; repeats]", "bar", "", title=title)
+    table = Table("work", "figure", "measured [least ... most; repeats]", "target", "", title=title)
     for figure in figures:
         verdict = {True: "met", False: "MISSED", None: ""}[figure.met]
-        table.add_row(figure.work, figure.quantity, figure.measured.replace("[", r"\["), figure.bar, verdict)
+        table.add_row(figure.work, figure.quantity, figure.measured.replace("[", r"\["), figure.target, verdict)
         if out:
             append_row(out, {"benchmark": benchmark, **asdict(figure), "met": figure.met, **described})
     Console(width=140).print(table)

@@ -110,14 +110,14 @@ def chosen(names: Sequence[str]) -> list[Benchmark]:
     """
     for name in names:
         if name not in BENCHMARKS:
-            raise ValueError(f"{name!r} is no benchmark; choose of {', '.join(BENCHMARKS)}.")
+            raise ValueError(f"{name!r} is no benchmark; choose from {', '.join(BENCHMARKS)}.")
         if missing := BENCHMARKS[name].missing():
-            raise ValueError(f"{name} is measured beside or with {' and '.join(missing)}: install that first.")
+            raise ValueError(f"{name} needs {' and '.join(missing)}, which is not installed: install it first.")
     return [BENCHMARKS[name] for name in names or BENCHMARKS]
 
 
 def run(benchmark: Benchmark, rows: Path, *, quick: bool, quiet: bool) -> int:
-    """Exit status of one benchmark in its own interpreter, 0 when every judged bar was met; rows go into the file."""
+    """Exit status of one benchmark in its own interpreter, 0 when every target was met; rows go into the file."""
     command = [sys.executable, "-m", benchmark.module, "--out", str(rows.resolve()), *["--quick"] * quick]
     output = subprocess.DEVNULL if quiet else None
     return subprocess.run(command, cwd=Path(__file__).parents[1], stdout=output, check=False).returncode

@@ -1,6 +1,6 @@
-"""Cost of a partition by rows, columns and degree, cost of a merge, and gain from a second worker.
+"""Distributed fits: cost of a partition by rows, columns and degree, cost of a merge, and gain of a second worker.
 
-Goal: none on one machine; the figures feed the model of many machines in ``docs/scaling.rst``. Unit: seconds, bytes.
+No target on one machine; the figures feed the model of many machines in ``docs/scaling.rst``. Unit: seconds, bytes.
 The same rows are worked on by one worker process and by two, in turns.
 """
 

@@ -1,21 +1,21 @@
-"""The certified screen: its time, the units that it cannot rule out, and a whole block compared with dense PyTorch.
+"""A feed-forward block that proves which units are inactive and skips them, compared with dense PyTorch.
 
-Blocks of 2048 inputs and 8192 units, and of 4096 and 16384, of which an input switches on 3 %; one input, one thread;
-medians of repeats taken in turns, each call with the next of several copies of the weights, so that both sides read
-from where a model's weights lie. Weights and inputs are Gaussian, or *spread*: weights heavy-tailed (Student, 4 degrees
-of freedom), inputs with a common mean and six coordinates thirty times as large; then a sample of other inputs is
-given. Units: seconds, and shares of all units.
+The block has three parts: a screen rules out units by a bound, ``ActiveDot`` computes the others exactly, and
+``SparseProduct`` adds up the rows of the active ones, all in float32. The dense side is ``linear``, ``relu``,
+``linear`` in the dtype of the weights; outputs are compared with float64. Sizes: 2,048 inputs and 8,192 units, or 4,096
+and 16,384, with 3 % active; one input, one thread. Each call uses the next of several copies of the weights, so that
+both sides read from memory.
 
-A whole certified block is the screen, exact products of the survivors (``ActiveDot``), the rectifier, and the sum of
-the rows of those that are on (``SparseProduct``), both added up in float32 and returned as such. It is compared with
-``linear``, ``relu``, ``linear`` of PyTorch in the dtype of the weights, and for its numbers in float64.
+Weights and inputs are Gaussian or *spread*: heavy-tailed weights (Student, 4 degrees of freedom), and inputs with a
+common mean and six coordinates thirty times as large. In the spread case the screen also gets a sample of other inputs.
+Units: seconds (medians of repeats in turns), and the share of units that the screen cannot rule out.
 
-Goals: in bfloat16 the block at least 2.2 times as fast; its output that of the dense block within 2e-6 of its norm, and
-the set of active units the same, at each of 64 inputs. For information: what certified copies of fewer bits would
-prove, were they exact in everything else (``4 bits`` with a scale for every 32 weights): to pay, a first level must
-prove at least as many units off as it has bytes beside the next, half of them at 4 bits.
+Targets: in bfloat16 the block at least 2.2 times as fast; its output equal to the dense block's to 2e-6 of its norm,
+and the same active units, at each of 64 inputs. Without a target: what copies of fewer bits would prove, were they
+exact in everything else (``4 bits`` has a scale for every 32 weights). A 4-bit first level pays if it rules out half of
+the units.
 
-Roofline: the bytes of the copy at the speed of reading a matrix of float32.
+Roofline: the bytes of the screen's copy of the weights, at the speed of reading a float32 matrix.
 """
 
 from __future__ import annotations

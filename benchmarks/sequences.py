@@ -1,14 +1,14 @@
-"""Tables of sequences: unexplained variance of the default fit, compared with the models that users fit otherwise.
+"""Tables of sequences: held-out error of the default fit, compared with LightGBM, perceptrons, ridge and MAVE-NN.
 
-Every ``.csv`` or ``.csv.gz`` file of the folder ``--data`` is a table: sequences of one length in a column ``x``, and
-targets in ``y``, or reads by bin in ``ct_0``, ``ct_1``, ..., whose mean bin is the target, as MAVE-NN [1]_ packages
-them. Rows whose ``set`` is ``test`` are held out, else a fifth of the rows. Two landscapes are measured beside these.
-Of tables of more than 32,000 rows, 8,000 are learned and at most 8,000 held out.
+Every ``.csv`` or ``.csv.gz`` file of the folder ``--data`` is a table in the form of MAVE-NN [1]_: sequences of one
+length in a column ``x``, and targets in ``y``, or reads by bin in ``ct_0``, ``ct_1``, ..., whose mean bin is the
+target. Rows whose ``set`` is ``test`` are held out, else a fifth of the rows. Two landscapes are measured too. From
+tables of more than 32,000 rows, 8,000 are learned and at most 8,000 held out.
 
 Ridge regression on indicators of letters chooses its penalty by leave-one-out errors. LightGBM, perceptrons and the
-Gaussian process on Hamming distance are as in ``benchmarks.letters``. MAVE-NN, if it is installed, is additive
-behind a curve of global epistasis, as in its tutorials. Bars: 1 - R2 at or below the best of them, and intervals of all
-effects. Seconds of processor time, on one thread.
+Gaussian process on Hamming distance are as in ``benchmarks.letters``. MAVE-NN, if it is installed, is additive with a
+curve of global epistasis, as in its tutorials. Targets: 1 - R2 at or below the best of them, and intervals of all
+effects. Seconds are CPU time on one thread.
 
 .. [1] A. Tareen et al., "MAVE-NN: learning genotype-phenotype maps from multiplex assays of variant effect", Genome
    Biology 23, 2022.
@@ -142,7 +142,7 @@ def measured(path: str, seed: int, side: str) -> Row:
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """All sides on each table, over seeds, and the bars."""
+    """All sides on each table, over seeds, and the targets."""
     for name in dict.fromkeys(row["table"] for row in rows):
         of_table = [row for row in rows if row["table"] == name]
         left: dict[str, list[float]] = {}

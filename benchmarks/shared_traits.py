@@ -1,8 +1,8 @@
-"""Folding and binding: traits shared by an abundance and a binding signal, compared with one model per target.
+"""Two targets with shared traits, such as folding and binding: one joint fit compared with one model per target.
 
 Synthetic: 30 bits, energies of deviation 1.6 kT, fractions of two and three states with noise of .3 of their deviation,
-150 or 400 rows of each target, the same rows or other ones. Errors are variance left of the fractions without noise at
-3,000 new rows; of the separate links (sigmoid, monotone, its own states) each target has the best over all draws.
+150 or 400 rows of each target, the same rows or other ones. Errors are the variance left of the fractions without noise
+at 3,000 new rows. The separate models use the link (sigmoid, monotone, its own states) that is best over all draws.
 """
 
 from argparse import Namespace
@@ -45,7 +45,7 @@ def draw(m: int, apart: bool, seed: int) -> tuple[Any, Any, float]:
 
 @program(repeats=8)
 def main(arguments: Namespace) -> list[Figure]:
-    """Errors of both sides, and the bar of their ratio."""
+    """Errors of both sides, and the target of their ratio."""
     figures = []
     for m, apart in [(150, False)] if arguments.quick else product((150, 400), (False, True)):
         draws = zip(*(draw(m, apart, seed) for seed in range(arguments.repeats)), strict=True)

@@ -1,23 +1,20 @@
 """``sparsact.sparsify(model, "auto")`` compared with the dense model at every density: it should never be slower.
 
-Models of several feed-forward blocks one after the other, so that each block's weights are out of the cache when it is
-run again; one input at a time, one thread; biases such that 0 to 100 % of the units are active. The sparse and the
-dense model share their weights and are run in turns. Unit: times as fast as dense.
+The models have several feed-forward blocks in a row, so that each block's weights have left the cache when it runs
+again; one input at a time, one thread; 0 to 100 % of the units active. Both models share their weights and run in
+turns. Unit: times as fast as dense; on one thread from CPU time. Further measurements:
 
-The call overhead is what a block of 16 inputs and 32 units takes longer than dense, whose products are next to nothing:
-all that remains is what a call costs, per block, of the exact and the certified method.
+- *overhead*: extra time per call of a block of 16 inputs and 32 units, whose products take next to no time, by the
+  exact and the certified method.
+- *compiled*: the same model under ``torch.compile`` (inductor), dense and sparse, in turns with the two that are not.
+- *encoder*: ``nn.TransformerEncoder``, which torch computes by a fast path of its own. The dense side keeps it; the
+  layers that ``auto`` changes lose it, and must be faster nevertheless.
+- *rows*: calls of 1, 4, 16 and 64 rows, and prompts of 512 rows before single ones, at 1, 5, 10 and 27 % active.
 
-Compiled: the same model under ``torch.compile`` (inductor), dense and sparse, in turns with the two that are not.
+Targets: ``auto`` never below 0.97 of the dense speed, 0.95 for prompts, above 1 in the encoder; overhead below 6 us;
+compiled sparse faster than compiled dense at 10 % of the units or fewer, and no slower than sparse without compiling.
 
-Last, ``nn.TransformerEncoder`` as its users call it, which torch computes by a fast path of its own that leaves the
-modules out: the dense side keeps it, ``auto`` must give it up in the layers that it changes, and gain all the same.
-
-Rows: calls of 1, 4, 16 and 64 rows, and prompts of 512 rows before single ones, at 1, 5, 10 and 27 % active.
-
-Goals: auto never below 0.97 of dense, for prompts 0.95, in the encoder above it; overhead below 6 us; compiled sparse
-faster than compiled dense at 10 % of the units or fewer, and no slower than sparse without compiling. Roofline: the
-bound that each block's plan tells, from the bytes of weights that its method reads. On one thread times are of the
-thread's own work.
+Roofline: the bound in each block's plan, from the bytes of weights that its method reads.
 """
 
 from __future__ import annotations

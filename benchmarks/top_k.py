@@ -1,9 +1,9 @@
-"""The 1,024 largest of 4,096 values times their weights, exactly, for 1,024 rows, compared with PyTorch.
+"""Exact top-k selection of 1,024 among 4,096 values and its product with the weights, compared with PyTorch.
 
-Goal: ``kernels.top_k_dot(z, A, k)`` at least twice as fast as ``torch.topk`` (unsorted), the gathering of the weights
-and their product; float32, one thread, values of a linear layer of d = 8 inputs. Unit: seconds, medians of repeats
-taken in turns. Once from given values, once with their product ``z = X @ B`` inside of both. For information: the same
-by absolute value, in float64, of ReLU values (half of them tie at 0), and the places alone.
+``kernels.top_k_dot(z, A, k)`` is compared with ``torch.topk`` (unsorted), gathered weights and their product, for 1,024
+rows in float32 on one thread; the values come from a linear layer of d = 8 inputs. One measurement takes the values as
+given, one includes their product ``z = X @ B`` on both sides. Unit: seconds, medians of repeats in turns. Target: twice
+as fast. Without a target: absolute values, float64, ReLU values (half tie at 0), and places alone.
 
 Roofline: the values read once, at the speed of ``z.sum()``.
 """

@@ -1,17 +1,17 @@
-"""A small ReLU transformer, trained here with an L1 penalty on activations: tokens per second of ``auto`` and dense.
+"""A small ReLU transformer trained with an L1 penalty: tokens per second of ``auto`` compared with the dense model.
 
-It is trained on tinyshakespeare, of the folder that ``SPARSACT_DATA`` names (without it nothing is measured, and said
-so). A checkpoint goes to the user's cache, so that a second run trains no more. Then passages of the validation text
-are decoded, one token at a time with a cache of keys and values, one sequence, one thread: the true next character
-follows, so that both sides compute the same and no time goes into drawing one. Unit: tokens/s, medians over rounds
-that take dense and sparse in turns.
+It learns tinyshakespeare from the folder ``SPARSACT_DATA``; without the text the benchmark prints a note and ends. A
+checkpoint stays in the user's cache, so that a second run does not train again. Then both sides decode passages of the
+validation text, one token at a time with a cache of keys and values, one sequence, one thread. The next character is
+the true one, so that both sides compute the same and spend no time on drawing. Unit: tokens/s, medians over rounds in
+turns.
 
-The Amdahl bound is that of the bytes: of all parameters that a token reads, those that the method chosen for each
-block can spare at the density measured, keys and values left out; it is 1 where ``auto`` keeps dense everywhere. So
-it is the bound of a model that waits for memory alone: arithmetic, attention over the cache, norms and the calls of
-Python take time that no sparsity saves, and weigh more the smaller the model is.
+The Amdahl bound counts bytes: the parameters that a token reads, and the part that the chosen methods skip at the
+measured density, without keys and values. It is 1 where ``auto`` keeps every block dense. It holds for a model that
+only waits for memory; arithmetic, attention over the cache, norms and Python's calls take time that sparsity does not
+save, and their share is larger in smaller models.
 
-Goal: ``auto`` gains at least 0.7 of that bound, and returns what the dense model returns to 1e-5 of its size.
+Target: ``auto`` reaches at least 0.7 of the bound, with the outputs of the dense model to 1e-5 of their size.
 """
 
 from __future__ import annotations

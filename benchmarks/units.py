@@ -1,14 +1,14 @@
-"""Exact Fourier analysis where no table fits: halfspaces and neurons of 2,000 weights, a network of 1,034 inputs.
+"""Time of exact Fourier analysis of networks too large for a table of values, with floats and with fractions.
 
-Goal, on one thread: with weights 1 ... 10, all influences (hence the average sensitivity) of a halfspace and of a
-neuron in under 1 s with floats and in under 30 s with fractions; one coefficient of three coordinates in under 0.2 s
-and under 5 s; every coefficient of Index_10, 2**20 + 1 of them, in under 30 s. Unit: seconds, medians of repeats.
+Targets on one thread: with weights 1 ... 10, all influences (hence the average sensitivity) of a halfspace and of a
+neuron with 2,000 weights in under 1 s with floats and under 30 s with fractions; one coefficient of three coordinates
+in under 0.2 s and 5 s; all 2**20 + 1 coefficients of Index_10 (1,034 inputs) in under 30 s. Unit: seconds, medians.
 
-Floor: a law of n weights with sum A takes n * A / 2 additions, and an influence needs one for each weight's magnitude;
-in floats 6 numbers are read or written for each. With fractions an addition is one of Python integers of up to n bits.
+Floor: the distribution of n weights with sum A takes n * A / 2 additions, and the influences need one distribution for
+each magnitude of a weight; a float addition reads or writes 6 numbers. Fractions add Python integers of up to n bits.
 
-That floats are right is checked against fractions: the figure is the largest relative error of an influence, in units
-of 2**-53, beside the bound n + 50.
+Floats are checked against fractions: the figure is the largest relative error of an influence, in units of 2**-53,
+next to the bound n + 50.
 """
 
 from __future__ import annotations

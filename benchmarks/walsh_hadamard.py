@@ -1,11 +1,12 @@
-"""Walsh-Hadamard transform of one table, in place, on one thread, compared with fht-cpu and with a copy of the table.
+"""Walsh-Hadamard transform of one table, on one thread: time compared with fht-cpu and with a copy of the table.
 
-Goals for float32 and float64: at n = 20...24 at most the time of 2.3 copies (``np.copyto`` to another table), because
-the roofline is two passes over memory, each with the traffic of a copy; and 1.5 times as fast as fht-cpu 1.0.1. At
-n = 14...19 the goal is 1.8 times as fast. Unit: milliseconds, from n = 20 on of the thread's own time; medians of
-repeats in turns. Both transform one NumPy array in place; restoring it is not timed. At n = 20 the public function,
-which allocates its result, is timed too: the first call of a process, and later ones. ``SPARSACT_ISA=avx2`` measures
-the AVX2 kernels, in rows of that name.
+Both sides transform the same NumPy array in place; restoring it is not timed. At n = 20 the public function, which
+allocates its result, is timed too: the first call of a process, and later ones. Unit: milliseconds, medians of repeats
+in turns; from n = 20 on, CPU time of the thread. ``SPARSACT_ISA=avx2`` measures the AVX2 kernels, in rows of that name.
+
+Targets for float32 and float64: 1.5 times as fast as fht-cpu 1.0.1 at n = 20...24, and 1.8 times at n = 14...19. At
+n = 20...24 at most the time of 2.3 copies (``np.copyto`` to another table): the transform needs at least two passes
+over memory, each with the traffic of a copy.
 """
 
 from __future__ import annotations

@@ -6,13 +6,26 @@ import ast
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Final
 
-from list_table import list_table
-
-from benchmarks.registry import BENCHMARKS
+from benchmarks.registry import BENCHMARKS, Benchmark
 from benchmarks.table.kept import kept
 
 MODULES = Path(__file__).parents[1] / "benchmarks"
+GROUPS: Final = {  # heading: the names of its benchmarks
+    "Tables of switches and letters": (
+        *("landscapes", "configurations", "brightness", "letters", "sequences", "measurement_models", "shared_traits"),
+        *("effect_intervals", "next_rows", "planted", "sparse_fourier", "cube_gp", "least_squares", "cross_validation"),
+        *("large", "walsh_hadamard", "fit_seconds", "busy", "scaling"),
+    ),
+    "Tables of numbers": ("regression", "updates", "distil", "lsh_slopes"),
+    "Trained networks": (
+        *("sparsify", "neurons", "screen", "largest", "int8", "int4", "gather", "gpu", "trained", "minilm"),
+        *("packaged_models", "gemma3n", "autoencoders", "models", "convolutions"),
+    ),
+    "Layers in training": ("mixture", "mixtral", "memories", "top_k"),
+    "Exact analysis of networks": ("certificates", "enumeration", "network_values", "units", "monte_carlo"),
+}
 
 
 def method(name: str) -> str:
@@ -25,18 +38,31 @@ def method(name: str) -> str:
 
 
 def benchmark_list(path: Path) -> None:
-    """Write the table, and a fold for each benchmark, to be included by ``benchmark_list.rst``."""
+    """Write a list of definitions for each group, with a fold for each method, included by ``benchmark_list.rst``.
+
+    Raises
+    ------
+    ValueError
+        If a benchmark is in no group, or in two.
+    """
+    if sorted(name for names in GROUPS.values() for name in names) != sorted(BENCHMARKS):
+        raise ValueError("each benchmark of benchmarks/registry.py must be in one group of docs/benchmark_list.py.")
     judged = [(row["benchmark"], row["met"]) for row in kept().values() if row["met"] is not None]
     targets, missed = Counter(name for name, _ in judged), Counter(name for name, met in judged if not met)
-    lines = [("name", "what it measures", "takes", "targets missed")]
-    for each in BENCHMARKS.values():
-        count = f"{missed[each.name]} of {targets[each.name]}" if targets[each.name] else "-"
-        lines.append((f"``{each.name}``", each.goal, each.takes or "-", count))
-    page = list_table(lines, ":widths: 20 50 10 20")
-    page += ["", "Goals and methods", "-----------------", ""]
-    for each in BENCHMARKS.values():
-        needs = ", ".join(f"``{module}``" for module in each.needs) or "no other package"
-        body = [f"Needs {needs}.", "", *method(each.name).splitlines()]
-        page += [f".. dropdown:: {each.name}", "", *(f"   {line}".rstrip() for line in body), ""]
+    page = []
+    for heading, names in GROUPS.items():
+        page += [heading, "-" * len(heading), ""]
+        for name in names:
+            page += _definition(BENCHMARKS[name], targets[name], missed[name])
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(page), encoding="utf-8")
+
+
+def _definition(benchmark: Benchmark, targets: int, missed: int) -> list[str]:
+    """The name and what is compared; then run time, misses and packages; the method in a fold."""
+    facts = [f"Takes {benchmark.takes}."] if benchmark.takes else []
+    facts += [f"Needs {' and '.join(f'``{module}``' for module in benchmark.needs)}."] if benchmark.needs else []
+    facts += [f"{missed} of {targets} targets missed."] if targets else []
+    body = [benchmark.goal, *facts, "", ".. dropdown:: Method", "   :class-container: claim", ""]
+    body += [f"   {line}".rstrip() for line in method(benchmark.name).splitlines()]
+    return [f"``{benchmark.name}``", *(f"   {line}".rstrip() for line in body), ""]

@@ -29,7 +29,7 @@ def _section(name: str, command: Any) -> str:
     for parameter in command.params:
         panels.setdefault(getattr(parameter, "rich_help_panel", None), []).append(parameter)
     for panel, parameters in panels.items():
-        lines += [f".. rubric:: {panel}", ""] if panel else []
+        lines += [f".. rubric:: {_literal(panel)}", ""] if panel else []
         for parameter in parameters:
             lines += [f"``{_spelling(parameter)}``", f"  {_meaning(parameter)}", ""]
     if name == "fit":
@@ -43,7 +43,7 @@ def _compared(when: str) -> str:
     """When ``--model auto`` compares a model, as a sentence."""
     if not when:
         return ""
-    return f" ``auto`` compares it {'on all tables' if when == 'always' else f'for {when}'}."
+    return f" ``auto`` compares it for {when}."
 
 
 def _spelling(parameter: Any) -> str:

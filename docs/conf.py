@@ -28,12 +28,12 @@ from kept_figures import (
     grouped_contest,
     held_out_contest,
     measured,
-    missed_bars,
     regression_contest,
     substitutions,
     tied_rows,
 )
 from memory_table import memory_table
+from missed_targets import missed_targets
 from mixture_table import mixture_families
 from paper_figures import exact_degrees, rademacher
 from public_names import add_lists
@@ -150,7 +150,7 @@ TABLES = {
     "int8_gains": int8_gains,
     "measured": measured,
     "memory_table": memory_table,
-    "missed_bars": missed_bars,
+    "missed_targets": missed_targets,
     "mixture_families": mixture_families,
     "public_families": public_families,
     "regression_contest": regression_contest,

@@ -1,4 +1,4 @@
-"""Figures of the kept rows: named values for the prose, the table of what was measured, the bars that were missed."""
+"""Figures of the kept rows: named values for the prose, the tables of what was measured."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from memory_table import figures
 from verdict_table import claims
 
-from benchmarks.table import HEAD, lines
+from benchmarks.table import HEAD, inference, networks, polynomials, routed
 from benchmarks.table.cells import Row, Rows
 from benchmarks.table.kept import kept
 from benchmarks.table.routed import OVER, grouped, held_out, regression, ties
@@ -24,6 +24,13 @@ MIXTRAL, MIXTRAL_STEP = "Mixtral block of 8 experts of 2,048, d=1,024", "trainin
 HELD = "robot arm: 300,000 rows held, 2 stages of 16 tables"
 TREES_OVER = "LSHRegressor, base trees: RMSE over the best boosting's"
 SPREAD = "{:.3f} [{least:.3f}, {most:.3f}]"
+
+GROUPS = {  # heading: sections of the table of comparisons
+    "Transforms and polynomials of bits": polynomials.SECTIONS,
+    "Networks: exact and sampled analysis": networks.SECTIONS,
+    "Hash tables, and exact top-k": routed.SECTIONS,
+    "Trained networks": inference.SECTIONS,
+}
 
 # What a page writes between bars, to its row and how that is printed: ``{}`` is the median, ``{percent}``
 # a hundred times that, ``{least}`` and ``{most}`` the ends of the samples. In README.md stands what is printed.
@@ -146,8 +153,15 @@ def substitutions() -> str:
 
 
 def measured(path: Path) -> None:
-    """Write the table of what was measured, to be included by ``benchmarks.rst``."""
-    _write_table(path, [34, 20, 14, 32], list(lines(kept())))
+    """Write a fold for each group of comparisons, to be included by ``benchmarks.rst``."""
+    rows, page = kept(), []
+    for group, sections in GROUPS.items():
+        page += [f".. dropdown:: {group}", "   :class-container: claim", ""]
+        for work, against, target, value in (line for section in sections for line in section(rows)):
+            notes = [f"compared with {against}"] * (against != "-") + [f"target {target}"] * (target != "-")
+            page += [f"   {work}", f"      **{value}**", *([f"      ({'; '.join(notes)})"] if notes else []), ""]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(page), encoding="utf-8")
 
 
 def regression_contest(path: Path) -> None:
@@ -169,16 +183,6 @@ def tied_rows(path: Path) -> None:
     """Write the table of what ties test rows to those learned from, to be included by ``lsh_accuracy.rst``."""
     head = ("table", "inputs seen", "but for a column", "runs; order")
     _write_table(path, [34, 20, 24, 22], [head, *ties(kept())])
-
-
-def missed_bars(path: Path) -> None:
-    """Write the table of the bars that the newest rows miss, to be included by ``benchmarks.rst``."""
-    cells = [("benchmark and work", "quantity", "target", "measured")]
-    for row in kept().values():
-        if row.get("met") is False:
-            bar = f"at least {row['least']:g}" if row.get("least") is not None else f"at most {row['most']:g}"
-            cells.append((f"{row['benchmark']}: {row['work']}", row["quantity"], bar, f"{row['value']:.3g}"))
-    _write_table(path, [44, 26, 15, 15], cells)
 
 
 def _write_table(path: Path, widths: list[int], cells: list[tuple[str, str, str, str]]) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import commands
@@ -124,7 +125,7 @@ def test_a_quick_run_keeps_rows_and_prints_ratios(tmp_path, capsys):
     status, out, _ = run(capsys, "network_values", "--quick", "--rows", rows)
     assert status == 0
     assert "times as fast" in out
-    assert "network_values: every judged bar met" in out
+    assert "network_values: every target met" in out
     kept = newest(rows)
     ratio = kept["Index_5 m=2,000", "times as fast"]
     assert min(ratio["samples"]) <= ratio["value"] <= max(ratio["samples"])
@@ -132,11 +133,11 @@ def test_a_quick_run_keeps_rows_and_prints_ratios(tmp_path, capsys):
     assert json.loads(out)["rows"] == list(kept.values())
 
 
-def test_a_bar_that_is_missed_ends_with_status_1(tmp_path, capsys, monkeypatch):
+def test_a_target_that_is_missed_ends_with_status_1(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1))
     status, out, _ = run(capsys, "units", "--quick")
     assert status == 1
-    assert "units: a bar missed" in out
+    assert "units: a target missed" in out
 
 
 def test_a_peer_that_is_not_installed(capsys, monkeypatch):
@@ -148,14 +149,14 @@ def test_a_peer_that_is_not_installed(capsys, monkeypatch):
         monkeypatch.delitem(BENCHMARKS, name)
     status, out, _ = run(capsys)
     assert status == 0
-    assert "units: left out" in out
+    assert "units: skipped" in out
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("nonsense",), "'nonsense' is no benchmark"),
-        (("--no-measure",), "name their file by --rows"),
+        (("--no-measure",), "--rows"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words, told, capsys):
@@ -202,6 +203,17 @@ def test_a_table_of_any_of_the_rows():
         some = {key: row for key, row in every.items() if row["benchmark"] == name}
         assert set(lines(some)) <= whole, name
     assert list(lines({("w", "q"): WHOLE})) == list(lines({}))
+
+
+def test_pages_show_every_miss_and_every_benchmark(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    page = tmp_path / "page.inc"
+    import_module("missed_targets").missed_targets(page)
+    text, missed = page.read_text(), [row for row in kept().values() if row["met"] is False]
+    assert text.count("\n     - ") == len(missed) > 0
+    assert [row["work"] for row in missed if f"     - {row['work']}: " not in text] == []
+    import_module("benchmark_list").benchmark_list(page)
+    assert {name for name in BENCHMARKS if f"``{name}``\n   " not in page.read_text()} == set()
 
 
 def test_a_ratio_is_one_a_round():

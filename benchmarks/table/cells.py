@@ -6,7 +6,7 @@ from typing import Any
 
 Row = dict[str, Any]
 Rows = dict[tuple[str, str], Row]
-Line = tuple[str, str, str, str]  # work, against, bar, measured
+Line = tuple[str, str, str, str]  # work, against, target, measured
 
 
 def spread(row: Row, unit: str = "s", factor: float = 1.0) -> str:
@@ -21,7 +21,7 @@ def spread(row: Row, unit: str = "s", factor: float = 1.0) -> str:
 
 
 def times(row: Row) -> str:
-    """A ratio with its spread, where it was measured more than once, and what is said of a bar that was missed.
+    """A ratio with its spread, where it was measured more than once, and what is said of a target that was missed.
 
     >>> times({"value": 2.04, "samples": [1.96, 2.04, 2.113], "met": False})
     '2.04x [1.96 to 2.11], missed'
@@ -47,5 +47,5 @@ def starting(rows: Rows, words: str, work: str | None = None) -> dict[str, Row]:
 
 
 def verdict(row: Row) -> str:
-    """What is said of a bar that was missed."""
+    """What is said of a target that was missed."""
     return ", missed" if row["met"] is False else ""

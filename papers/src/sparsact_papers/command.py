@@ -22,27 +22,27 @@ Work = list[tuple["Experiment", "Task"]]
 def reproduce(
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="An experiment, the beginning of its name, A, B or practice; repeatable."),
+        typer.Option(metavar="NAME", help="Run only this experiment, or a group (see above); may be repeated."),
     ] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Tiny sizes, about a minute in all.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, under ten minutes on two cores.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="The sizes of the papers: hours.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Sizes of the papers: hours.")] = False,
     store: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where rows are kept; a later run measures only what it lacks.")
+        Path, typer.Option(metavar="FOLDER", help="Folder of rows; a later run measures only what is missing.")
     ] = STORE,
-    report: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path("report.html"),
+    report: Annotated[Path, typer.Option(metavar="FILE", help="HTML page to write.")] = Path("report.html"),
     jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes, of one thread each. Default: one a core.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of processes, one thread each. Default: one per core."),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object of verdicts and nothing else.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")] = False,
 ) -> None:
-    """Measure every figure, table and claim of both papers, and write one page with a verdict on each claim.
+    """Repeat the experiments of both papers, and write a page with a verdict on every figure, table and claim.
 
-    Without a size, rows of full runs that the store holds are shown as they are, the rest is run at quick size.
-    A run that was stopped goes on where it was; stores of two machines merge when their files are concatenated.
+    By default the page shows the full-size results in --store; experiments without such results run at quick size.
+    --only A or B chooses a paper, --only practice what goes beyond the papers, and another word the experiments whose
+    names begin with it. A run that was stopped continues. To merge two stores, concatenate their files.
 
     Example: sparsact reproduce --quick --report report.html
     """

@@ -28,9 +28,9 @@ _LONGEST: Final = 14_000  # bits of a number of at most 4,300 digits, which is P
 
 @with_help(
     network=argument("[NETWORK]", "A saved network: its n, s, k, W, B and measured sensitivities."),
-    n=option("N", "Inputs.", "--n"),
-    s=option("N", "Units.", "--s"),
-    k=option("N", "Most active units.", "--k"),
+    n=option("N", "Number of inputs.", "--n"),
+    s=option("N", "Number of units.", "--s"),
+    k=option("N", "Largest number of active units.", "--k"),
     W=option("X", "Scale of the weights (Definition 2).", "--W"),
     B=option("X", "Scale of the thresholds (Definition 2).", "--B"),
     epsilon=option("X", "Squared error."),
@@ -53,10 +53,10 @@ def bounds(
     random_state: int = 0,
     as_json: bool = False,
 ) -> None:
-    """Print every bound of the theory that the parameters suffice for, with its status.
+    """Print all bounds of the theory that follow from the given parameters, with their status.
 
-    Unspecified constants are 1 unless given. Defaults: R is the square root of n, C the largest value k (W R + B),
-    degree the one that is enough for epsilon, and p the logarithm of s.
+    Constants that the theory leaves open are 1 unless given. Defaults: R is the square root of n, C is the largest
+    value k (W R + B), degree is one that is enough for epsilon, and p is the logarithm of s.
 
     Example: sparsact bounds --n 100 --s 64 --k 1 --W 3 --B 2 --epsilon 0.1
     """

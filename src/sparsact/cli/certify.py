@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @with_help(
     network=argument("NETWORK", "A saved network or stack (.sparsact)."),
-    method=option("NAME", "auto, enumeration, orbits or milp; sampled goes with --samples."),
-    time_limit=option("SECONDS", "Time for the method milp."),
-    quadratic_lift="Only inputs that are the quadratic lift of a point y in {-1, 1}^m.",
-    samples=option("N", "Sample N uniform inputs instead of a proof.", min=1),
+    method=option("NAME", "auto, enumeration, orbits, milp, or sampled (with --samples)."),
+    time_limit=option("SECONDS", "Time limit of the method milp."),
+    quadratic_lift="Consider only inputs that are quadratic lifts of points y in {-1, 1}^m.",
+    samples=option("N", "Draw N uniform inputs instead of a proof.", min=1),
     at_most=option("K", "With --samples: bound how often more than K units are active."),
     confidence=option("P", "With --samples: confidence of the bound."),
     random_state=option("N", "Seed of the sample and of the search.", min=0),

@@ -18,13 +18,13 @@ from sparsact.fit.options import OPTION_NAMES
 
 MODELS: Final = {  # what each is, and when auto compares it
     "auto": ("best model on held-out rows", ""),
-    "low-degree": ("polynomial of all products", "always"),
-    "sparse": ("polynomial of significant products", "bits"),
+    "low-degree": ("polynomial of all small products", "all tables"),
+    "sparse": ("polynomial of significant products", "columns of bits"),
     "gp": ("Gaussian process, all interactions", "up to 64 bits"),
-    "letters": ("sites with letters, categories", "3+ letters, few numbers"),
-    "latent": ("bits, measured with a floor or curve", "rows at a floor, 21+ sites"),
-    "lsh": ("local polynomials in hash tables", "numbers"),
-    "network": ("ReLU units, few active a row", "1,000 to 100,000 rows"),
+    "letters": ("for sites with letters, categories", "3+ letters, few numbers"),
+    "latent": ("measurements with a floor or curve", "rows at a floor, 21+ sites"),
+    "lsh": ("local polynomials in hash tables", "columns of numbers"),
+    "network": ("ReLU network, few active units", "1,000 to 100,000 rows"),
     "ensemble": ("weighted mean of models and trees", "up to 20 bits"),
 }
 TABLE: Final = "".join(f"| {name} | {what} | {when} |\n" for name, (what, when) in MODELS.items())
@@ -36,30 +36,33 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
         "Target",
         target=option("COLUMN", "Column to predict; may be repeated.", "--target", "-t"),
         task=option("NAME", "regression, classification or auto."),
-        log_target=Option("--log-target/--no-log-target", help="Fit its logarithm. Default: if better."),
+        log_target=Option("--log-target/--no-log-target", help="Learn the logarithm. Default: if better."),
     ),
     **panel(
         "Columns",
         columns=option("COLUMN", "Columns to use: a name, a list a,b or a pattern 's*'."),
         ignore=option("COLUMN", "Columns to leave out, in the same form."),
-        domain=option("NAME", "Numbers: real keeps, cube refuses, auto standardises."),
-        strict="Raise an error instead of leaving columns out.",
+        domain=option("NAME", "Columns of numbers: auto standardises, real keeps, cube refuses them."),
+        strict="Stop with an error instead of leaving columns out.",
         drop_missing="Leave out rows with missing values.",
-        wild_type=option("ROW", "Reference of effects: a sequence, row or most-frequent."),
-        weights=option("COLUMN", "Weight of each row, such as a count."),
+        wild_type=option("ROW", "Row where effects start: a sequence, a row or most-frequent."),
+        weights=option("COLUMN", "Weights of the rows, such as counts."),
         sigma=option("COLUMN", "Standard deviations, instead of --weights."),
         variance=option("COLUMN", "Variances, instead of --weights."),
         separator=SHARED["separator"],
         decimal=SHARED["decimal"],
     ),
+    **panel("Model", model=option("NAME", "One of the models below.")),
     **panel(
-        "Model",
-        model=option("NAME", "One of the models below."),
-        degree=option("auto|N", "For a polynomial: maximum columns in a product."),
-        alpha=option("auto|NUMBER", "For a polynomial: ridge penalty."),
+        "Polynomials only: these options imply --model low-degree",
+        degree=option("auto|N", "Most columns in one product."),
+        alpha=option("auto|NUMBER", "Ridge penalty."),
         lasso="Choose terms by the lasso with penalty --alpha.",
-        link=option("NAME", "Of latent: identity, log, sigmoid, monotone, auto."),
-        censor=option("LOW,HIGH", "Of latent: bounds ('7,': a floor), auto or none."),
+    ),
+    **panel(
+        "Measurement models only: --model latent or auto",
+        link=option("NAME", "Curve of the measurement: identity, log, sigmoid, monotone or auto."),
+        censor=option("LOW,HIGH", "Limits of the measurement ('7,' is a floor), auto or none."),
     ),
     **panel(
         "Scoring",
@@ -92,6 +95,8 @@ def fit(
     degree: str = "auto",
     alpha: str = "auto",
     lasso: bool = False,
+    link: str = "identity",
+    censor: str = "auto",
     columns: list[str] | None = None,
     ignore: list[str] | None = None,
     domain: str = "auto",
@@ -106,8 +111,6 @@ def fit(
     drop_missing: bool = False,
     log_target: bool | None = None,
     test: Path | None = None,
-    link: str = "identity",
-    censor: str = "auto",
     separator: str = "auto",
     decimal: str = "auto",
     folds: int = 5,
@@ -121,15 +124,13 @@ def fit(
     quiet: bool = False,
     progress: bool | None = None,
 ) -> None:
-    """Fit a model to a table, and report its accuracy and its most important effects.
+    """Fit a model to a table, and report its accuracy and most important effects.
 
-    Columns of two values become a bit, and columns of a few texts one bit for each text. Bit strings such as 0010110
-    become their bits; texts of one length such as ACDE, and mutations such as A12V:G45D, become sites with letters.
-    Other numbers are standardised. Identifiers, copies, counts, errors, plates and splits are left out with a note,
-    unless --columns names them in full. The table may be larger than memory.
+    Columns of two values become a bit, a few texts one bit each, and other numbers are standardised. Bit strings such
+    as 0010110 become bits; sequences such as ACDE and mutations such as A12V:G45D become sites with letters. What looks
+    like an identifier, copy, count, error, plate or split is left out with a note, unless --columns names it in full.
 
-    Ctrl-C saves the progress; the same command with --resume FILE continues, and its result is identical to the last
-    bit.
+    The table may be larger than memory. Ctrl-C saves the progress; with --resume FILE the same command continues.
 
     Example: sparsact fit screen.csv --target y --report y.html --out y.sparsact
     """

@@ -31,7 +31,7 @@ Described = tuple[dict[str, Any], Callable[[], None]]  # as JSON holds it, and a
 
 @with_help(
     model=argument("MODEL", "A model of sparsact fit, or a saved network."),
-    top=option("N", "How many of the strongest effects, or columns, to show.", min=1),
+    top=option("N", "Number of effects, or columns, to show, the strongest first.", min=1),
     report=option("FILE", "Write an HTML report here (networks only)."),
     reference=option(
         "'A=1,B=0'|SEQUENCE|A12V:G45D|TABLE",
@@ -48,7 +48,7 @@ Described = tuple[dict[str, Any], Callable[[], None]]  # as JSON holds it, and a
         "For a polynomial: distribution of the columns under which variances are computed: every combination equally "
         "likely, or each column with its own frequencies, independently.",
     ),
-    time_limit=option("SECONDS", "Time for the certificate of a network.", min=0),
+    time_limit=option("SECONDS", "Time limit for the certificate of a network.", min=0),
     random_state=option("N", "Seed of estimates by sampling.", min=0),
 )
 def inspect_model(

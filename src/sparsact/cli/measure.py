@@ -29,11 +29,10 @@ def measure(
 ) -> None:
     """Measure how many units are active in each feed-forward block of a PyTorch model.
 
-    For each block: the share of active units for a token and its variation, units that are never active, the share that
-    several consecutive tokens need together, the sizes of the other activations, and upper bounds on the speed-up of
-    the block and of the whole model from reading fewer weights. Other layers, such as convolutions, follow with the
-    share of nonzero inputs and the reason why they compute densely. Importing MODEL runs the code of its module; a
-    Hugging Face folder is only read, and no code in it is run.
+    For each block it prints the share of units that a token activates, units that are never active, the share that
+    several consecutive tokens need together, and upper bounds on the speed-up of the block and of the whole model.
+    Other layers, such as convolutions, follow with the share of nonzero inputs and the reason why they compute densely.
+    Importing MODEL runs the code of its module; a Hugging Face folder is only read, and no code in it is run.
 
     Example: sparsact measure my_models:small --inputs tokens.npy --report sparsity.html
     """

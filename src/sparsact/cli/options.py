@@ -29,12 +29,12 @@ def argument(metavar: str, text: str) -> ParameterInfo:
 SHARED: Final[dict[str, str | ParameterInfo]] = {
     "tables": argument(
         "TABLE...",
-        ".csv, .tsv (also .gz), .parquet (or .pq), .feather, .arrow or .npz. Several, or a quoted pattern such as "
-        "'parts/*.parquet', are one table in the order of their names; '-' is CSV on stdin.",
+        ".csv, .tsv (also .gz), .parquet (or .pq), .feather, .arrow or .npz. Several files, or a quoted pattern such "
+        "as 'parts/*.parquet', form one table, sorted by name; '-' reads CSV from stdin.",
     ),
     "learned_model": argument("MODEL", "A model written by sparsact fit."),
-    "separator": option("CHARACTER", "In text files, such as ';'."),
-    "decimal": option("MARK", "In text files, '.' or ','."),
+    "separator": option("CHARACTER", "Cell separator, such as ';'."),
+    "decimal": option("MARK", "Decimal mark, '.' or ','."),
     "as_json": Option("--json", help="Print one JSON object, nothing else."),
     "progress": Option("--progress/--no-progress", help="Show a progress bar. Default: on a terminal."),
     # ---- of PyTorch models ----
