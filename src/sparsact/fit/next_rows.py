@@ -53,8 +53,8 @@ class Process:
 def process_of(model: object, encoding: Encoding) -> Process:
     """The process of a model; a ValueError of other models, which keep no covariances."""
     raise ValueError(
-        f"rows are suggested by the posterior of a Gaussian process, and a {type(model).__name__} has none; pass the "
-        "rows measured so far (measured, --measured), to which one is fitted, or fit the table with model gp."
+        f"suggestions need a Gaussian process; got a {type(model).__name__}: fit the table with model gp, or pass the "
+        "rows measured so far (measured, --measured), and one is fitted to them."
     )
 
 
