@@ -172,7 +172,7 @@ class HeadPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plans of all blocks of a model, its times, and of a quantised model the errors on the inputs shown.
+    """Plans of all blocks of a model, its times, and the errors of quantisation on the inputs shown.
 
     Of a quantised model ``"dense"`` in the plan of a block reads all integers, ``"exact"`` only of units whose code is
     not that of 0, with the same output but for the groups of int4 weights, which then hold outputs of a unit in the

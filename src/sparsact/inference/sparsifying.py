@@ -287,7 +287,7 @@ def densify(model: Model) -> Model:
 
 
 def plan_of(model: nn.Module) -> Plan:
-    """The method that :func:`sparsify` chose for each block.
+    """Return the method that :func:`sparsify` chose for each block.
 
     Parameters
     ----------

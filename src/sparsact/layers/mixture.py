@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MixtureOfExperts(RoutedLayer):
-    r"""Experts, each a small feed-forward layer; each token runs only through the experts that a router chooses.
+    r"""A mixture of experts: each token runs only through the feed-forward layers that a router chooses.
 
     .. math:: g(x) = \sum_{e \in S(x)} p_e(x)\, \phi(x B_e)\, A_e \quad\text{with}\quad
               \phi(u, v) = \mathrm{silu}(u) \odot v \text{ for SwiGLU}.

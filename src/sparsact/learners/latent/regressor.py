@@ -35,7 +35,7 @@ LINK_NAMES: Final = ("identity", "log", "sigmoid", "monotone")  # from the simpl
 
 @dataclass(eq=False, repr=False)
 class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
-    r"""A latent function on the cube, measured through a curve, with noise, between bounds.
+    r"""Regression on a latent function of bits that is measured through a curve, with noise and between bounds.
 
     .. math:: y = \mathrm{clip}(g(f(x)) + \varepsilon,\ lower,\ upper), \qquad
               f(x) = \sum_S \hat f(S)\, \chi_S(x), \qquad \varepsilon \sim N(0, \sigma^2).
