@@ -210,7 +210,7 @@ def bucket_count(ambient: int, intrinsic: int, bucket_width: float, *, power: fl
 
 @bound("Lemma B.1, buckets", None, "sharper", "buckets, at most")
 def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
-    r"""Largest number of buckets if K directions are cut q = ``cuts`` times each: :math:`\sum_{i \le k} \binom K i q^i`.
+    r"""Largest number of buckets if K directions are cut q = ``cuts`` times: :math:`\sum_{i \le k} \binom K i q^i`.
 
     *Sharper, proved*: buckets are the regions into which K families of parallel hyperplanes divide k-dimensional space,
     at most one for every choice of at most k hyperplanes that are not parallel (Zaslavsky, 1975). So the number
