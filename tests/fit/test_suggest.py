@@ -233,7 +233,9 @@ def test_letters_are_suggested_as_sequences():
 def test_other_models_need_the_rows(fitted, tmp_path):
     _, _, data, model = fitted
     other = with_table(CubeEnsemble(np.zeros(64), {"a": 1.0}, [0.1]), data)
-    with pytest.raises(ValueError, match=r"a CubeEnsemble has none; pass the rows measured so far"):
+    with pytest.raises(
+        ValueError, match=r"got a CubeEnsemble: fit the table with model gp, or pass the rows measured so far"
+    ):
         sa.suggest_rows(other, 2)
     beside = sa.suggest_rows(other, 2, measured=data).table
     assert beside.num_rows == 2

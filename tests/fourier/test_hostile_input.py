@@ -87,7 +87,7 @@ def test_units_beyond_floats():
             Neuron(w, b)
         assert Neuron(w, b, Fraction).second_moment() > 0
     assert Halfspace([1e300, 1e300], 0).mean() == 0.25
-    with pytest.raises(ValueError, match="in steps of their common grid"):
+    with pytest.raises(ValueError, match="in units of their common step"):
         Halfspace([3 * 10**400, 10**407], 0)
     with pytest.raises(ValueError, match="additions, too many"):
         Halfspace([1] + [200] * 20_000, 0)

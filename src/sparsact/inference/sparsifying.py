@@ -98,10 +98,10 @@ def sparsify(
     weights : {"keep", "int8", "int4"}
         ``"int8"`` also quantises all linear layers, with one scale per output, and their inputs at each call. Outputs
         are as by ``torch.ao.quantization.quantize_dynamic`` with ``per_channel_dynamic_qconfig``, except in
-        layers where few inputs are much larger than the rest: these are scaled first. ``"int4"`` rounds weights to 4 bits in
-        groups of 32, and inputs to 8 bits row by row. ``"auto"`` and ``"exact"`` then skip the weights of units whose
-        *quantised* activation is 0, for any activation function. :func:`plan_of` reports the error of quantisation on
-        the inputs shown; a warning names large errors.
+        layers where few inputs are much larger than the rest: these are scaled first. ``"int4"`` rounds weights to 4
+        bits in groups of 32, and inputs to 8 bits row by row. ``"auto"`` and ``"exact"`` then skip the weights of units
+        whose *quantised* activation is 0, for any activation function. :func:`plan_of` reports the error of
+        quantisation on the inputs shown; a warning names large errors.
     keep_weights : bool
         Whether quantised layers keep their float weights too. Without them a layer takes a quarter or an eighth of its
         memory, ``state_dict`` lacks the weight, and :func:`densify` restores the rounded one. Weights that are tied to
