@@ -77,7 +77,7 @@ def test_a_list_that_is_too_long():
     W = np.zeros((3, 100))
     for j, row in enumerate(W):
         row[j : j + 26] = 1
-    with pytest.raises(ValueError, match="Sample instead"):
+    with pytest.raises(ValueError, match="sample instead"):
         Spectrum.of(SparselyActivatedNetwork(np.ones(3), W, np.zeros(3)))
 
 

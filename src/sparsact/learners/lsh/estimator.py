@@ -32,7 +32,7 @@ from sparsact.validation.arrays import aligned, check_row_weights
 from sparsact.validation.estimators import checked_sample_weight
 
 MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest target
-WORTH_THREADS: Final = 1 << 18  # numbers in X: a tree of fewer takes about 4 ms on one core
+WORTH_THREADS: Final = 1 << 18  # numbers in X; with fewer, a team of threads gains little and may wait long
 ENOUGH_FOR_LAYOUT: Final = 2048  # rows; a stream that began with fewer keeps them till then
 
 
