@@ -104,8 +104,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     -----
     A step for a polynomial of D monomials and m rows costs :math:`m D^2` operations. Ten steps are usual, and 50 with a
     curve. Up to 1,000 monomials are tried, and up to 2,000 columns without products. If rows differ from each other in
-    few columns, monomials are sparse: a step costs m times the square of that number, and D^3. A process takes more time
-    and memory than :class:`CubeGPRegressor`, by a factor of about ten.
+    few columns, monomials are sparse: a step costs m times the square of that number, and D^3. A process takes
+    more time and memory than :class:`CubeGPRegressor`, by a factor of about ten.
 
     Intervals, and deviations of latents, come from the curvature of the likelihood, with Student's t of the measured
     rows minus parameters. They count the uncertainty of curve and noise; intervals of a process do not.
