@@ -14,7 +14,7 @@ from sparsact.notebook import html_table
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    r"""The most units of a network that any allowed input switches on, proved or estimated.
+    r"""Maximum number of active units of a network over the allowed inputs, proved or estimated.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Certificate:
 
     @property
     def exact(self) -> bool:
-        """Whether the most is known: the proved upper bound is attained (or no input is allowed)."""
+        """Whether the maximum is known: the proved upper bound is attained (or no input is allowed)."""
         return self.upper == self.max_active
 
     def __str__(self) -> str:
@@ -125,7 +125,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class StackCertificate:
-    """The most units of each layer that any input switches on, and of all layers together.
+    """Maximum number of active units in each layer of a stack, and in all layers together.
 
     Attributes
     ----------
@@ -140,12 +140,12 @@ class StackCertificate:
 
     @property
     def max_active(self) -> tuple[int, ...]:
-        """Units of each layer that some input is known to switch on."""
+        """Largest known number of active units in each layer."""
         return tuple(layer.max_active for layer in self.layers)
 
     @property
     def upper(self) -> tuple[int, ...]:
-        """Units of each layer that no input exceeds."""
+        """Proved upper bound on the number of active units in each layer."""
         return tuple(layer.upper for layer in self.layers)
 
     @property

@@ -51,7 +51,7 @@ class Lift:
 
     @classmethod
     def of(cls, lift: Lift | None, m: int) -> Lift:
-        """The lift itself, refused unless it takes m coordinates; the identity for None."""
+        """Return the lift, or the identity for None; raise unless it takes m coordinates."""
         if lift is None:
             return cls([(i,) for i in range(m)], m)
         if lift.m != m:

@@ -57,7 +57,7 @@ class LinearPiece:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparselyActivatedNetwork:
-    r"""A network of s ReLU units on n inputs, a value: nothing changes it.
+    r"""An immutable network of s ReLU units on n inputs.
 
     .. math:: h(x) = \sum_{j=1}^{s} u_j\, \sigma(\langle w_j, x \rangle - b_j)
 
@@ -131,7 +131,7 @@ class SparselyActivatedNetwork:
         return np.asarray((self.W @ checked_columns(X, self.n).T).T) - self.b
 
     def active(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Which units each row switches on, (m, s).
+        """Whether each unit is active at each row, (m, s).
 
         Decided exactly for the numbers stored: a pre-activation within rounding error of 0 is summed again without
         rounding.
@@ -140,7 +140,7 @@ class SparselyActivatedNetwork:
         return np.concatenate([np.zeros((0, self.s), dtype=bool), *(signs > 0 for _, signs in self._signs(X))])
 
     def n_active(self, X: ArrayLike) -> NDArray[np.intp]:
-        """How many units each row switches on, (m,); exact as :meth:`active`, and in blocks of rows."""
+        """Number of active units at each row, (m,); exact as :meth:`active`, and in blocks of rows."""
         X = checked_points(X, self.n)
         counts, doubtful = np.zeros(len(X), dtype=np.intp), np.arange(len(X))
         if isinstance(self.W, sp.csr_array):
@@ -186,14 +186,14 @@ class SparselyActivatedNetwork:
         return is_exact(self.W, self.b)
 
     def dead_units(self) -> NDArray[np.bool_]:
-        r"""Units that no point of the cube switches on, :math:`\|w_j\|_1 \le b_j`, (s,); decided exactly.
+        r"""Units that are active at no point of the cube, :math:`\|w_j\|_1 \le b_j`, (s,); decided exactly.
 
         These are *dead* sparsity: deleting them changes nothing. The other units are dynamic: each is on somewhere.
         """
         return np.asarray(exact_signs(np.ones((1, self.n)), abs(self.W), self.b)[0] <= 0)
 
     def constant_units(self) -> NDArray[np.bool_]:
-        r"""Units that every point of the cube switches on, :math:`-\|w_j\|_1 > b_j`, (s,); decided exactly."""
+        r"""Units that are active at every point of the cube, :math:`-\|w_j\|_1 > b_j`, (s,); decided exactly."""
         return np.asarray(exact_signs(-np.ones((1, self.n)), abs(self.W), self.b)[0] > 0)
 
     def without_dead_units(self) -> SparselyActivatedNetwork:
@@ -202,7 +202,7 @@ class SparselyActivatedNetwork:
         return SparselyActivatedNetwork(self.u[alive], self.W[alive], self.b[alive])
 
     def certify(self, method: str = "auto", **options: object) -> Certificate:
-        """The most units that any input can switch on; see :func:`sparsact.certificate.certify`."""
+        """Find the maximum number of active units over all inputs; see :func:`sparsact.certificate.certify`."""
         certificate: Certificate = registry.find(registry.CERTIFY)(self, method, **options)
         return certificate
 

@@ -59,7 +59,7 @@ class StackLayer(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stack:
-    r"""A network of L layers of ReLU units on n inputs, a value: nothing changes it.
+    r"""An immutable network of L layers of ReLU units on n inputs.
 
     .. math:: h(x) = \langle u, a_L \rangle, \qquad a_l = \sigma(W_l\, a_{l-1} + V_l\, x - b_l), \qquad a_0 = x
 
@@ -158,7 +158,7 @@ class Stack:
         return tuple(self._preactivations(checked_columns(X, self.n)))
 
     def active(self, X: ArrayLike) -> tuple[NDArray[np.bool_], ...]:
-        """Which units of each layer a row switches on, shapes (m, s_l).
+        """Whether each unit of each layer is active at each row, shapes (m, s_l).
 
         Decided exactly for the numbers stored: rows where rounding could decide are computed again in fractions.
         """
@@ -167,7 +167,7 @@ class Stack:
         return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
 
     def n_active(self, X: ArrayLike) -> NDArray[np.intp]:
-        """How many units of each layer a row switches on, (m, L); exact as :meth:`active`."""
+        """Number of active units of each layer at each row, (m, L); exact as :meth:`active`."""
         X = checked_columns(X, self.n)
         counts = np.zeros((len(X), self.depth), dtype=np.intp)
         for block in self._blocks(len(X)):
@@ -176,7 +176,7 @@ class Stack:
         return counts
 
     def certify(self, method: str = "auto", **options: object) -> StackCertificate:
-        """The most units of each layer that any input can switch on; see :func:`sparsact.certificate.certify_stack`."""
+        """Find the maximum number of active units in each layer; see :func:`sparsact.certificate.certify_stack`."""
         certificate: StackCertificate = registry.find(registry.CERTIFY_STACK)(self, method, **options)
         return certificate
 

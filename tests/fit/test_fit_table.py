@@ -299,6 +299,7 @@ def frame(**changed):
         (frame(), "y", {"degree": 8, "columns": BITS}, "degree 8 is above the number of columns, 4; choose at most 4"),
         (frame(), "y", {"alpha": np.nan}, "alpha nan is neither 'auto' nor a number"),
         (frame(), "y", {"folds": 1}, "folds 1: held-out scores need at least 2"),
+        (frame(), "y", {"random_state": 2**32}, "^random_state must lie between 0 and 4294967295; got 4294967296"),
         (frame(), "y", {"model": "lsh", "degree": 2}, "degree 2 applies to low-degree .*; leave one of the two out"),
         (frame(), "y", {"resume": "s"}, "`resume` needs a table on disk, but this one is in memory; write it"),
         (frame(), "y", {"cluster": "local:1"}, "`cluster` needs a table on disk"),

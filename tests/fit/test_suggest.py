@@ -243,6 +243,7 @@ def test_other_models_need_the_rows(fitted, tmp_path):
 
 REFUSED = {
     "goal must be one of": {"goal": "best"},
+    "random_state must lie between 0 and 4294967295": {"random_state": 2**32},
     "budget must be a finite number above 0": {"budget": 0},
     "a budget of 2.5 is not a number of rows": {"budget": 2.5},
     "no effect 'z' in the table": {"effects": ["z"]},

@@ -125,8 +125,8 @@ def test_the_measure_of_the_rows(learner):
         ("data", "got 'data'; pass a fitted polynomial itself, or the frequencies of its rows"),
         ("Gaussian", "the probability of bit 1, or one for each coordinate; got 'Gaussian'"),
         ([0.5, 0.1], r"one for each of 7 coordinates; got shape \(2,\)"),
-        ([0.5] * 6 + [1.0], "coordinate 6 is bit 1 with probability 1, and a basis needs both bits"),
-        (0.0, "coordinate 0 is bit 1 with probability 0"),
+        ([0.5] * 6 + [1.0], "coordinate 6 has 1: fix it by `restrict`"),
+        (0.0, "coordinate 0 has 0"),
         (np.nan, "`measure` must be finite"),
     ],
 )

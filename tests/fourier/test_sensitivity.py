@@ -38,5 +38,5 @@ def test_doors(function):
     np.testing.assert_array_equal(values, np.arange(8))
     with pytest.raises(ValueError, match=r"length 2\*\*n; got shape \(6,\)"):
         function(np.arange(6))
-    with pytest.raises(TypeError, match=r"got a SparselyActivatedNetwork, which is a function\. Pass its values"):
+    with pytest.raises(TypeError, match=r"got a function \(SparselyActivatedNetwork\): pass its values"):
         function(SparselyActivatedNetwork([1.0], [[1.0, 1.0]], [1.0]))

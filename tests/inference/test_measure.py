@@ -198,6 +198,14 @@ def test_batches_without_rows_and_no_batches_are_refused():
     assert sa.measure(model, [torch.zeros(0, 3), inputs(5, 3)], [block]).blocks[0].n_rows == 5
 
 
+def test_a_tuple_of_batches_is_told_to_be_a_list():
+    model, block = plain()
+    with pytest.raises(TypeError, match="positional arguments") as caught:
+        sa.measure(model, inputs(5, 3).split(1), [block])
+    assert any("list" in note for note in caught.value.__notes__)
+    assert sa.measure(model, list(inputs(5, 3).split(1)), [block]).n_batches == 5
+
+
 def test_a_batch_on_another_device_is_told():
     model, block = plain()
     with pytest.raises(RuntimeError) as caught:

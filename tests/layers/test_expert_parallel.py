@@ -259,7 +259,7 @@ class Processes:
 
 
 def test_what_cannot_be_spread_is_refused():
-    with pytest.raises(ValueError, match="has 4 experts, which 3 processes do not divide"):
+    with pytest.raises(ValueError, match="has 4 experts; choose a multiple of the 3 processes"):
         shard_experts(model("plain"), Processes())
     with pytest.raises(ValueError, match="Linear has no MixtureOfExperts"):
         shard_experts(nn.Linear(2, 3), Processes())

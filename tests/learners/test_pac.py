@@ -180,7 +180,7 @@ def test_networks_under_any_distribution():
         ({"X": 3 * ROWS, "R": 7.0, "inputs": "any", "n_units": 2, "max_active": 1}, r"X\[\d+\] has norm 7.348"),
         ({"inputs": "gaussian"}, r"`inputs` must be one of uniform, any"),
         ({"epsilon": 0.0}, r"`epsilon` must be positive"),
-        ({"epsilon": 0.001}, r"takes [\d,]+ held-out rows even for a model without errors.*Pass [\d,]+ rows or more"),
+        ({"epsilon": 0.001}, r"needs [\d,]+ held-out rows.*pass [\d,]+ rows or more"),
         (
             {"degree": 1},
             r"no error bound of 0.05 can be had.*degree was given.*Pass more rows, so that a higher degree",

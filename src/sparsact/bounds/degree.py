@@ -183,9 +183,8 @@ def _of_rows(
     found = unexplained_variance(X, y, rng=rng)
     if not found.uniform:
         raise ValueError(
-            f"the rows are not uniform (their means and products of two have length {found.bias:.3g}, "
-            f"{found.bias_score:.0f} standard deviations from what uniform rows show), so weights by degree cannot be "
-            "told from them; choose the degree by cross-validation."
+            f"`X` must hold uniform rows; means of its columns and of pairs have norm {found.bias:.3g}, "
+            f"{found.bias_score:.0f} standard deviations from uniform: choose the degree by cross-validation."
         )
     deviations = NormalDist().inv_cdf(1 - (1 - confidence) / len(found.values))  # all degrees at once
     upper = found.values - noise_variance + deviations * found.standard_errors

@@ -58,7 +58,7 @@ def log_growth(alpha: float) -> float:
 
 @bound("sparsity generalises", None, "sharper", "mean number of active units on fresh rows, at most")
 def fresh_activity_bound(s: int, k: int, W: float, B: float, R: float, gamma: float, m: int, delta: float) -> float:
-    r"""Mean number of active units on fresh rows, if k in the mean exceed :math:`-\gamma` on m rows.
+    r"""Upper bound on the mean number of active units on fresh rows, if on average k exceed :math:`-\gamma` on m rows.
 
     .. math:: 2k + \frac sm \Big( 1 + 2.08 \ln \frac{2N}{\delta} \Big), \qquad
               \ln N \le \frac{16\, (WR + B)^2 \ln(4m)}{\gamma^2} + \ln 2
@@ -80,7 +80,7 @@ def fresh_activity_bound(s: int, k: int, W: float, B: float, R: float, gamma: fl
 def expected_active_bound(
     network: SparselyActivatedNetwork, X: ArrayLike, *, R: float | None = None, confidence: float = 0.95
 ) -> float:
-    r"""Upper bound of the mean number of active units on fresh rows, from rows that may also have chosen the network.
+    r"""Upper bound on the mean number of active units on fresh rows, from rows that may have been used for fitting.
 
     Parameters
     ----------

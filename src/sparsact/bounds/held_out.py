@@ -24,7 +24,7 @@ _POWERS: Final = np.geomspace(0.01, 100, 60)
 
 
 def held_out_bound(losses: ArrayLike, largest: float, delta: float) -> float:
-    r"""Number that the expected loss exceeds with probability at most delta, from independent losses on held-out rows.
+    r"""Upper bound on the expected loss, from independent held-out losses; it fails with probability at most delta.
 
     Parameters
     ----------

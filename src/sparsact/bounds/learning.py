@@ -29,7 +29,7 @@ _MOST_ROWS: Final = 2**60
 
 @bound("Claim 2.1", "A", "proved", "weight above the degree, at most")
 def tail_from_noise(noise_sensitivity: float, rho: float, degree: int) -> float:
-    r"""Most Fourier weight above a degree, from a noise sensitivity (Claim 2.1).
+    r"""Upper bound on the Fourier weight above a degree, from a noise sensitivity (Claim 2.1).
 
     .. math:: \sum_{|T| > d} \hat f(T)^2 \le \frac{2\, \mathrm{NS}_\rho(f)}{1 - \rho^{d + 1}}
 

@@ -210,7 +210,7 @@ def bucket_count(ambient: int, intrinsic: int, bucket_width: float, *, power: fl
 
 @bound("Lemma B.1, buckets", None, "sharper", "buckets, at most")
 def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
-    r"""Most buckets when each of K directions is cut q = ``cuts`` times: :math:`\sum_{i \le k} \binom K i q^i`.
+    r"""Largest number of buckets if K directions are cut q = ``cuts`` times: :math:`\sum_{i \le k} \binom K i q^i`.
 
     *Sharper, proved*: buckets are the regions into which K families of parallel hyperplanes divide k-dimensional space,
     at most one for every choice of at most k hyperplanes that are not parallel (Zaslavsky, 1975). So the number
@@ -228,7 +228,7 @@ def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
 
 @bound("Lemma C.2", "B", "proved", "probability that a bucket holds a ball, at least")
 def ball_within_bucket(radius: float, bucket_width: float, intrinsic: int, n_directions: int) -> float:
-    r"""Probability that the bucket of a point holds the whole ball about it (Lemma C.2), at least.
+    r"""Lower bound on the probability that the bucket of a point contains the whole ball around it (Lemma C.2).
 
     .. math:: \max\Big(0,\, 1 - \frac{2 r \sqrt k}{\text{width}}\Big)^K
 

@@ -27,7 +27,7 @@ from sparsact.validation.parameters import check_named
 
 
 def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float = 0.95) -> float:
-    r"""Number that the mean of bounded samples exceeds with probability at most ``1 - confidence``.
+    r"""Upper bound on the mean of bounded samples, which fails with probability at most ``1 - confidence``.
 
     .. math:: \bar q + \sqrt{\frac{2 V \ln(2/\delta)}{N}} + \frac{7\, \text{spread} \ln(2/\delta)}{3 (N - 1)},
               \qquad \delta = 1 - \text{confidence}

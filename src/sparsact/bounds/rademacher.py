@@ -22,7 +22,7 @@ from sparsact.bounds.registry import bound
 
 @bound("dense class", "A", "proved", "Rademacher complexity, dense class, at most")
 def dense_complexity_bound(s: int, W: float, B: float, R: float, m: int, *, c: float = 2.0) -> float:
-    r"""Most Rademacher complexity of all networks of s units: :math:`c\,(WR + B)\, s / \sqrt m`.
+    r"""Upper bound on the Rademacher complexity of all networks of s units: :math:`c\,(WR + B)\, s / \sqrt m`.
 
     *Proved* with c = 2: the units decouple, so that the complexity is s times that of one unit; a sign costs a factor
     2, and ReLU contracts. The paper quotes the shape with c = 1.

@@ -75,7 +75,7 @@ _ORDER: Final = ("sensitivity", "learning", "hardness", "rademacher", "fresh_act
 
 @dataclass(frozen=True)
 class BoundInfo:
-    """One bound: its statement as its paper numbers it (None: of neither), what it ``gives``, and the function."""
+    """A bound: the number of its statement in its paper (None: in neither), what it ``gives``, and its function."""
 
     statement: str
     paper: Paper

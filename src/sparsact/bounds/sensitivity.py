@@ -38,7 +38,7 @@ from sparsact.validation.parameters import check_named
 
 @bound("Lemma 6", "A", "proved", "average sensitivity of a halfspace, at most")
 def halfspace_sensitivity_bound(n: int, probability: float) -> float:
-    r"""Most average sensitivity of a halfspace with values 0 and 1 that is true with this probability (Lemma 6).
+    r"""Upper bound on the average sensitivity of a halfspace that is 1 with this probability, else 0 (Lemma 6).
 
     .. math:: \mathrm{AS}(g) \le \frac{p}{\sqrt 2} \sqrt{n \ln(1/p)}, \qquad g(x) = 1\{\langle w, x \rangle \le b\},
               \quad p = \mathbb{E}[g]
@@ -60,7 +60,7 @@ def halfspace_sensitivity_bound(n: int, probability: float) -> float:
 
 @bound("sharper Lemma 9", None, "sharper", "average sensitivity, at most")
 def average_sensitivity_bound(k: int, W: float) -> float:
-    r"""Most average sensitivity of a network with at most k active units: :math:`\mathrm{AS}(h) \le 4 k^2 W^2`.
+    r"""Upper bound on the average sensitivity for at most k active units: :math:`\mathrm{AS}(h) \le 4 k^2 W^2`.
 
     *Sharper, proved*: sharper than Lemma 9, and independent of n, s and B. It is attained for every k: k copies of the
     pair :math:`\sigma(x_1 + 1) - \sigma(1 - x_1) = 2 x_1` switch on k units at every point, have W = 1, and their sum
@@ -75,7 +75,7 @@ def average_sensitivity_bound(k: int, W: float) -> float:
 
 @bound("sharper Remark 11", None, "sharper", "average sensitivity by activity, at most")
 def average_sensitivity_bound_by_activity(second_moment: float, W: float) -> float:
-    r"""Most average sensitivity of a network, by how many units are active: :math:`4 W^2\, \mathbb{E}\,|R_x|^2`.
+    r"""Upper bound on the average sensitivity, from the number of active units: :math:`4 W^2\, \mathbb{E}\,|R_x|^2`.
 
     *Sharper, proved*: :math:`R_x` are the units active at x. No sparsity is assumed: this replaces Remark 11, where
     more than k units may be active on a small share of the inputs.
@@ -104,7 +104,7 @@ def average_sensitivity_bound_paper(n: int, s: int, k: int, W: float, B: float, 
 
 @bound("sharper Lemma 10", None, "sharper", "noise sensitivity, at most")
 def noise_sensitivity_bound(k: int, W: float, rho: float) -> float:
-    r"""Most noise sensitivity of a network with at most k active units: :math:`2 (1 - \rho)\, k^2 W^2`.
+    r"""Upper bound on the noise sensitivity of a network with at most k active units: :math:`2 (1 - \rho)\, k^2 W^2`.
 
     *Sharper, proved*: :math:`1 - \rho^t \le t (1 - \rho)` gives
     :math:`\mathrm{NS}_\rho(h) \le \frac12 (1 - \rho)\, \mathrm{AS}(h)`; then :func:`average_sensitivity_bound`. Sharper
@@ -132,7 +132,7 @@ def noise_sensitivity_bound_paper(n: int, s: int, k: int, W: float, B: float, rh
 
 @bound("tail above a degree", None, "sharper", "weight above the degree, at most")
 def tail_bound(k: int, W: float, degree: int, s: int | None = None) -> float:
-    r"""Most Fourier weight above a degree d, which is the squared error of the best polynomial of that degree.
+    r"""Upper bound on the Fourier weight above degree d, the squared error of the best polynomial of that degree.
 
     .. math:: \sum_{|T| > d} \hat h(T)^2 \le \frac1{d + 1} \sum_{|T| > d} |T|\, \hat h(T)^2 \le \frac{k^2 W^2}{d + 1}
               \min\Bigl\{4,\; 18 \sqrt{\ln(es/k) / d}\Bigr\},
@@ -201,7 +201,7 @@ _NUMBERS_AT_ONCE: Final = 2**22
 
 
 def sensitivity_certificate(network: SparselyActivatedNetwork, X: ArrayLike) -> NDArray[np.float64]:
-    r"""Number at each row whose mean bounds the average sensitivity: :math:`4 \| \sum_{j \in R_x} |u_j|\, |w_j| \|^2`.
+    r"""Numbers whose mean over rows bounds the average sensitivity: :math:`4 \| \sum_{j \in R_x} |u_j|\, |w_j| \|^2`.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def sensitivity_certificate(network: SparselyActivatedNetwork, X: ArrayLike) -> 
 
 
 def sensitivity_from_activity(network: SparselyActivatedNetwork, probabilities: ArrayLike, k: int) -> float:
-    r"""Most average sensitivity, from how often each unit is active: :math:`4 k \sum_j p_j\, u_j^2 \|w_j\|^2`.
+    r"""Upper bound on the average sensitivity from activation frequencies: :math:`4 k \sum_j p_j\, u_j^2 \|w_j\|^2`.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def certify(
     rng: np.random.Generator | None = None,
     n_threads: int | None = None,
 ) -> Certificate:
-    r"""The most units that any input switches on: the k for which the network is k-sparse ([A]_, Definition 1).
+    r"""Find the maximum number of active units over all inputs: the k of a k-sparse network ([A]_, Definition 1).
 
     .. math:: \max_{x \in \text{inputs}} |\{ j : \langle w_j, x \rangle - b_j > 0 \}|
 

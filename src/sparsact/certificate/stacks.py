@@ -1,4 +1,4 @@
-r"""The most units of each layer of a stack that any point of the cube switches on.
+r"""The maximum number of active units in each layer of a stack, over all points of the cube.
 
 The inputs of layer l are the image of the cube under the layers below. What can be said of it:
 
@@ -60,7 +60,7 @@ def certify_stack(
     confidence: float = 0.99,
     rng: np.random.Generator | None = None,
 ) -> StackCertificate:
-    """The most units of each layer of a stack that any point of the cube switches on.
+    """Find the maximum number of active units in each layer of a stack, over all points of the cube.
 
     Parameters
     ----------

@@ -221,7 +221,7 @@ _FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
 
 @dataclass(frozen=True)
 class Encoding:
-    """Columns that are features, columns that are targets, and what the reader was asked to do with them.
+    """The encoding of a table: its feature columns, its target columns, and the options of the reader.
 
     Features come in the order of the file. ``notes`` are sentences for people; ``design`` is what is kept of the rows
     that a model was learned from. ``reference`` has the letter of each site from which effects are counted, if any.

@@ -223,7 +223,7 @@ class TableSurvey:
 
 @dataclass(frozen=True)
 class Table:
-    r"""A table that has been looked at: its encoding, its length, and its rows as a stream.
+    r"""A table after its first pass: its encoding, its number of rows, and its rows as a stream.
 
     Examples
     --------

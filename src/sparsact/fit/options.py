@@ -83,7 +83,7 @@ class FitOptions:
             raise ValueError("no target is given; name at least one column.")
         numbers: dict[str, Any] = {
             "folds": checked_size(self.folds, "folds"),
-            "random_state": checked_size(self.random_state, "random_state", 0),
+            "random_state": checked_size(self.random_state, "random_state", 0, 2**32 - 1),
         }
         if numbers["folds"] < 2:
             raise ValueError(f"folds {self.folds}: held-out scores need at least 2.")

@@ -140,7 +140,7 @@ def suggest_rows(
     checked_option(goal, "goal", SIGNS)
     if checked_positive(budget, "budget") % 1 and costs is None:
         raise ValueError(f"a budget of {budget:g} is not a number of rows; pass a whole number, or costs.")
-    rng = np.random.default_rng(checked_size(random_state, "random_state", 0))
+    rng = np.random.default_rng(checked_size(random_state, "random_state", 0, 2**32 - 1))
     encoding = Encoding.from_json(model.table_encoding_)
     if isinstance(encoding.targets[0], Classes) or len(encoding.targets) > 1:
         fact = f"{len(encoding.targets)} targets" if len(encoding.targets) > 1 else "a target of classes"

@@ -89,9 +89,8 @@ class Unit(ABC):
         if self._sum > LARGEST_SUM:
             step, size = Decimal(self._step) / self._denominator, len(str(self._sum)) - 1
             raise ValueError(
-                f"`w` must be integers up to a common factor, with a sum of magnitudes up to {LARGEST_SUM}; in steps "
-                f"of their common grid, {step:.3g}, it is about 1e{size}: "
-                "round them, as by np.round(64 * w) / 64, or sample, as by sparsact.fourier.estimate_influences."
+                f"weights in units of their common step, {step:.3g}, may sum to {LARGEST_SUM} in magnitude; they sum "
+                f"to about 1e{size}: round them, np.round(64 * w) / 64, or call sparsact.fourier.estimate_influences."
             )
         if self._sum * self.n > MOST_ADDITIONS:
             raise ValueError(
@@ -203,9 +202,8 @@ class Unit(ABC):
         checked_correlation(rho)
         if self._sum > LARGEST_JOINT_SUM:
             raise ValueError(
-                f"the joint law of two sums is a table with a row for each value; the weights sum to {self._sum}, the "
-                f"most is {LARGEST_JOINT_SUM}: round them to a coarser grid, or sample with "
-                "sparsact.fourier.estimate_noise_sensitivity."
+                f"exact noise sensitivity takes weights of sum up to {LARGEST_JOINT_SUM}; these sum to {self._sum}: "
+                "round them to a coarser grid, or call sparsact.fourier.estimate_noise_sensitivity."
             )
         law = correlated_sums(self._groups, rho, self.numbers)
         return law.mean((self._values[:, None] - self._values) ** 2) / (2 * self._unit) ** 2

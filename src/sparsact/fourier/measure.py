@@ -33,8 +33,8 @@ def checked_measure(measure: Measure, n: int, thing: object = None) -> Array | N
     frequencies = np.broadcast_to(given, n).copy()
     if (fixed := np.flatnonzero((frequencies <= 0) | (frequencies >= 1))).size:
         raise ValueError(
-            f"coordinate {fixed[0]} is bit 1 with probability {frequencies[fixed[0]]:g}, and a basis needs both bits, "
-            "with probabilities strictly between 0 and 1; fix it by `restrict`, or leave the column out."
+            f"probabilities must lie strictly between 0 and 1; coordinate {fixed[0]} has {frequencies[fixed[0]]:g}: "
+            "fix it by `restrict`, or leave the column out."
         )
     return None if (frequencies == 0.5).all() else frequencies
 

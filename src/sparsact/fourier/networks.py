@@ -61,8 +61,7 @@ def spectrum_of_network(net: SparselyActivatedNetwork, *, ordering: int = ORDERI
         return Spectrum.of(values_on_the_cube(net.u, rows.toarray(), net.b))
     raise ValueError(
         f"the exact spectrum needs at most {LARGEST_TABLE} inputs, or units that read few of them; got {net.n} inputs "
-        f"and a unit that reads {most}. Sample instead: sparsact.fourier.estimate_average_sensitivity, "
-        "estimate_influences, estimate_noise_sensitivity and estimate_coefficient take the network."
+        f"and a unit that reads {most}: sample instead, by the functions sparsact.fourier.estimate_*."
     )
 
 

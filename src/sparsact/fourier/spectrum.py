@@ -91,7 +91,7 @@ class Spectrum(SubsetValues):
         return spectrum._under(checked_measure(measure, spectrum.n, thing))
 
     def under(self, measure: Measure) -> Spectrum:
-        r"""The same function in the orthonormal basis of a product measure; what is read off it is under that measure.
+        r"""The same function in the orthonormal basis of a product measure; norms and weights then refer to it.
 
         .. math:: f = \sum_S \hat f_p(S) \prod_{i \in S} \frac{x_i - \mu_i}{\sqrt{1 - \mu_i^2}}, \quad \mu_i = 1 - 2 p_i
 

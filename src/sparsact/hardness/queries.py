@@ -18,7 +18,7 @@ Query = Callable[[NDArray[Any], NDArray[Any]], ArrayLike]
 
 
 class QueryBudgetError(RuntimeError):
-    """The ledger is full: a learner asked for more than its budget."""
+    """The error of a learner that asks more queries than its budget allows."""
 
 
 @dataclass(frozen=True, eq=False)

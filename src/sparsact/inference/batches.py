@@ -61,9 +61,13 @@ def numbers_and_nonzero(x: Tensor) -> tuple[int, int]:
 
 def call(model: nn.Module, batch: Batch) -> Any:
     """The model's output for a batch."""
-    if isinstance(batch, Mapping):
-        return model(**batch)
-    return model(*batch) if isinstance(batch, tuple) else model(batch)
+    if not isinstance(batch, tuple):
+        return model(**batch) if isinstance(batch, Mapping) else model(batch)
+    try:
+        return model(*batch)
+    except TypeError as error:
+        error.add_note(f"A tuple ({len(batch)} items here) is the arguments of one call; pass batches as a list.")
+        raise
 
 
 @contextmanager

@@ -176,9 +176,8 @@ def checked_blocks(model: nn.Module, blocks: Sequence[Block]) -> list[Block]:
     for block in blocks:
         if not block.fits(model):
             raise ValueError(
-                f"`blocks` must be of this model; {block.name!r} needs linear layers {', '.join(block.names)} of sizes "
-                "that go together, with a threshold for each unit, which this model lacks: pass the result of "
-                "find_blocks(model, inputs)."
+                f"`blocks` must be of this model; {block.name!r} needs linear layers {', '.join(block.names)} of "
+                "matching sizes and thresholds, which it lacks: pass the result of find_blocks(model, inputs)."
             )
     return list(blocks)
 

@@ -22,7 +22,7 @@ SMALL: Final = LEVELS[21]  # 1 % of a row's root mean square
 
 @dataclass(frozen=True, eq=False)
 class BlockMeasurement:
-    r"""Activations of one block: number of active units, which they are, and how small the other values are.
+    r"""Activation statistics of one block: how many and which units are active, and the sizes of the other values.
 
     Attributes
     ----------

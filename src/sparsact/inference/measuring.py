@@ -24,7 +24,7 @@ CHUNK: Final = 1 << 22  # activations whose magnitudes are counted in one step
 
 
 def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = None) -> Measurement:
-    """Activation sparsity of a model on some inputs, layer by layer.
+    """Measure the activation sparsity of a model on some inputs, layer by layer.
 
     The model runs on every batch in evaluation mode and without gradients. What each layer reads is counted: exact
     zeros of every linear layer, of others with a matrix, and of convolutions; and of each block's ``down`` layer which

@@ -172,7 +172,7 @@ class HeadPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plans of all blocks of a model, its times, and the errors of a quantised model on the inputs shown.
+    """Plans of all blocks of a model, its times, and the errors of quantisation on the inputs shown.
 
     In a quantised model, a block with the plan ``"dense"`` reads all integers; ``"exact"`` reads the integers of units
     whose code is not that of 0. Outputs are the same, except that int4 weights of the second layer are then grouped by

@@ -63,30 +63,29 @@ def sparsify(
 ) -> Model:
     r"""Let the layers of a model read only the weights of active units.
 
-    A block :math:`V f(W x + b) + c` reads all of W and V, though f(z) = 0 for most units. A layer alone,
-    :math:`V h + c`, may read an input h that is 0 at most places, wherever its zeros come from. The methods leave out
+    A block :math:`V f(W x + b) + c` reads all of W and V, although f(z) = 0 for most units. A single layer
+    :math:`V h + c` may read an input h that is mostly 0, for whatever reason. The methods skip:
 
-    - ``"exact"``: columns of V, and of a gated block rows of the up-projection, where the activation is exactly 0;
+    - ``"exact"``: columns of V, and in a gated block rows of the up-projection, where the activation is exactly 0;
     - ``"certified"``: also rows of W, if there is one, whose unit an int8 copy *proves* to be off (see
       :class:`~sparsact.inference.certified_screen.Screen`);
-    - ``"approximate"``: columns of V at small activations, for GELU and SiLU too, by a threshold or as the k largest of
-      each input, whichever does better on inputs held out; the error is measured on these;
+    - ``"approximate"``: columns of V where the activation is small, also for GELU and SiLU. It keeps units above a
+      threshold or the k largest of each input, whichever is better on held-out inputs, and reports the error there;
     - ``"auto"``: for each block the exact method that is fastest on this machine, or dense.
 
-    Exact methods return what the model returns, up to the order of summation, for every input. Layers keep their
-    parameters, names and hooks: ``state_dict`` is what it was. Experts that a model stacks in one parameter (those of
-    transformers, :class:`~sparsact.layers.MixtureOfExperts`) are modules of their own meanwhile, with a parameter each:
-    densify before you train them. On CUDA ``"auto"`` and ``"exact"`` apply, by Triton's
-    products. Layers compute densely while gradients are recorded, in training mode, once they are on another type of
-    device, for many rows at once, and while torch traces, transforms or casts operations.
+    Exact methods return what the model returns for every input, up to the order of summation. Layers keep their
+    parameters, names and hooks, and ``state_dict`` does not change. If a model stacks its experts in one parameter
+    (transformers, :class:`~sparsact.layers.MixtureOfExperts`), each becomes a module with its own parameter: call
+    :func:`densify` before you train them. On CUDA, ``"auto"`` and ``"exact"`` apply, by Triton's products. Layers
+    compute densely in training mode, while gradients are recorded, after a move to another type of device, for many
+    rows at once, and while torch traces, transforms or casts operations.
 
-    Layers detect new weights, hooks on them and on the modules between them, and other modules in their place. Writes
-    that torch does not count (``.data``, fused optimisers, NumPy) are found on the CPU by a fingerprint of the weights;
-    every call compares a part of it: a write to a few numbers may be found some hundred calls late, unless an
-    optimiser's step, ``train``, ``eval`` or a pass with gradients comes between. They do not detect a new forward of
-    the model, nor other numbers in its code (the k of a top-k, a threshold computed from the length of an input): call
-    :func:`sparsify` again after such a change. ``nn.TransformerEncoderLayer`` leaves its fused path,
-    which calls no layer, while it holds a sparse layer.
+    Layers detect new weights, new hooks on them or on modules between them, and modules that replace them. Torch does
+    not count some writes (``.data``, fused optimisers, NumPy): on the CPU, layers find these by a fingerprint of the
+    weights. Each call compares a part of it, so that a write to a few numbers may be found some hundred calls late,
+    unless an optimiser's step, ``train``, ``eval`` or a pass with gradients comes first. Layers do not detect a new
+    forward of the model, or new numbers in its code, such as the k of a top-k: call :func:`sparsify` again after such
+    a change. ``nn.TransformerEncoderLayer`` leaves its fused path while it holds a sparse layer.
 
     Parameters
     ----------
@@ -94,19 +93,19 @@ def sparsify(
         Any model with linear layers; it is changed in place unless ``copy``.
     method : str
     inputs : tensor, mapping, tuple, or iterable of these
-        Typical batches, to find the blocks, measure them, calibrate and time: with as many rows each as in service. The
-        first 64 are used.
+        Typical batches, with as many rows each as in service. They serve to find blocks, measure, calibrate and time;
+        the first 64 are used.
     weights : {"keep", "int8", "int4"}
-        ``"int8"`` also quantises all linear layers, with one scale per output, and inputs as they come, as
-        ``torch.ao.quantization.quantize_dynamic`` does with ``per_channel_dynamic_qconfig``: the outputs are those of
-        that model, but for layers in which a few inputs are much larger than the rest: these are scaled first.
-        ``"int4"`` rounds weights to 4 bits in groups of 32, and inputs to 8 bits row by row. Methods
-        ``"auto"`` and ``"exact"`` then leave out the weights of units whose *quantised* activation is 0, after any
-        activation. :func:`plan_of` reports the error of quantisation on the inputs shown; a warning names large ones.
+        ``"int8"`` also quantises all linear layers, with one scale per output, and their inputs at each call. Outputs
+        are as by ``torch.ao.quantization.quantize_dynamic`` with ``per_channel_dynamic_qconfig``, except in
+        layers where few inputs are much larger than the rest: these are scaled first. ``"int4"`` rounds weights to 4
+        bits in groups of 32, and inputs to 8 bits row by row. ``"auto"`` and ``"exact"`` then skip the weights of units
+        whose *quantised* activation is 0, for any activation function. :func:`plan_of` reports the error of
+        quantisation on the inputs shown; a warning names large errors.
     keep_weights : bool
         Whether quantised layers keep their float weights too. Without them a layer takes a quarter or an eighth of its
-        memory, and what :func:`densify` returns is the rounded weight; ``state_dict`` lacks it meanwhile. Weights that
-        are tied to another module stay.
+        memory, ``state_dict`` lacks the weight, and :func:`densify` restores the rounded one. Weights that are tied to
+        another module stay.
     blocks : list of Block, optional
         Blocks to change; default: all that :func:`find_blocks` finds, and stacked experts.
     copy : bool
@@ -114,13 +113,13 @@ def sparsify(
     time_limit : float
         Seconds for the timing of ``"auto"``.
     density, error : float, optional
-        The one target, in (0, 1], of ``"approximate"``: the largest share of units kept, or the largest relative error
-        of a block's output.
+        Target of ``"approximate"``, in (0, 1]; pass one of the two. ``density`` is the largest share of units kept,
+        ``error`` the largest relative error of a block's output.
     head : {"top_k"}, optional
-        Compute only the outputs of a language model's last layer that can be among the k largest: exactly, ties
-        included, and -infinity elsewhere. For calls of up to 16 rows without labels; ``generate`` of transformers gives
-        the same tokens, for it uses all logits unless it is greedy or samples after its filter ``top_k`` of at most k.
-        What else a program does with logits (log-probabilities, sampling of its own) must do with the k largest.
+        Compute only the outputs of a language model's last layer that can be among the k largest. They are exact, ties
+        included; the others are -infinity. This holds for calls of up to 16 rows without labels. ``generate`` of
+        transformers returns the same tokens: it gets all logits unless it is greedy or samples with ``top_k`` up to k.
+        Other uses of logits (log-probabilities, sampling of your own) must need only the k largest.
     k : int, optional
         Number of largest outputs; default 50.
 
@@ -287,7 +286,7 @@ def densify(model: Model) -> Model:
 
 
 def plan_of(model: nn.Module) -> Plan:
-    """The method that :func:`sparsify` chose for each block.
+    """Return the method that :func:`sparsify` chose for each block.
 
     Parameters
     ----------

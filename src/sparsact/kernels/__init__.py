@@ -1,6 +1,6 @@
-"""The hot loops: one readable NumPy reference and one native (C++) version of each, and the choice between them.
+"""The hot loops: each has a readable NumPy reference and a native version in C++, and one of the two is used.
 
-Variables force what the processor decides otherwise: :mod:`sparsact.kernels.dispatch` lists them.
+Environment variables override what is chosen by the processor: :mod:`sparsact.kernels.dispatch` lists them.
 Kernels trust their arrays: the public functions and estimators that call them have checked them.
 """
 

@@ -1,4 +1,4 @@
-"""The number of each bucket by its key: a hash table with open addressing."""
+"""A hash table with open addressing that maps the key of each bucket to its number."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class BucketIndex:
         self._rebuild(2 * len(self._keys))
 
     def n_new(self, keys: Keys) -> int:
-        """How many different keys there are that have no number."""
+        """Count the distinct keys that have no number yet."""
         return len(np.unique(keys[self.find(keys) < 0]))
 
     def _make_room(self, n_new: int) -> None:
@@ -152,5 +152,5 @@ def _fill(slots: Keys, bucket_keys: Keys, start: int, stop: int) -> None:
 
 
 def _home(keys: Keys, n_slots: int) -> NDArray[np.int64]:
-    """First slot to look at: the high bits of the key."""
+    """First slot to search: the high bits of the key."""
     return (keys >> np.uint64(65 - n_slots.bit_length())).astype(np.int64) if n_slots > 1 else np.zeros(len(keys), int)

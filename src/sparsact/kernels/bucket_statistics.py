@@ -72,7 +72,7 @@ def monomials(p: int, degree: int) -> list[tuple[int, ...]]:
 
 
 def products(p: int, degree: int) -> NDArray[np.int64]:
-    """Which monomial of at most twice the degree the product of features a <= b is, (D (D + 1) / 2,)."""
+    """Number of the monomial that is the product of features a <= b, (D (D + 1) / 2,)."""
     place = {each: k for k, each in enumerate(monomials(p, 2 * degree))}
     own = monomials(p, degree)
     pairs = ((own[a], own[b]) for a, b in zip(*np.triu_indices(len(own)), strict=True))
@@ -115,7 +115,7 @@ def _accumulate(
 
 
 def occurrences(numbers: Ids) -> NDArray[np.int64]:
-    """How many equal numbers stand before each one (m,)."""
+    """Count the equal numbers before each one, (m,)."""
     order = np.argsort(numbers, kind="stable")
     places = np.arange(len(numbers))
     new = np.diff(numbers[order], prepend=numbers[order[:1]] - 1) != 0
@@ -264,5 +264,5 @@ def add_polynomials(values: Array, phi: Array, coefficients: Array, weight: Arra
 
 
 def average_over_weights(values: Array, total: Array) -> None:
-    """Divide sums by the weight behind them, where there is any."""
+    """Divide sums by their total weights, where these are positive."""
     values /= np.where(total > 0, total, 1.0)[:, None]

@@ -19,7 +19,7 @@ Combination = Literal["average", "first"]
 
 
 class Unsolved(NamedTuple):
-    """What buckets are solved from when a row first meets them; arrays of no entry where all are solved.
+    """Sums from which a bucket is solved when a row first meets it; empty arrays where all are solved.
 
     ``stale`` (B,) is 1 for a bucket that is to be solved and 0 from then on. Coefficients solve ``sums``
     (B, n_sums) times ``unit`` (targets,), and the weight of a bucket is that of its rows, or 0 if ``counts`` (B,) has
@@ -127,7 +127,7 @@ def row_predictor(
     centre: Array = NOTHING,
     slopes: Array = NOTHING,
 ) -> Any:
-    """Value at a single row of one target: the sum of some predictors and a level, within limits.
+    """Predict one target at a single row: the sum of some predictors and a level, within limits.
 
     Predictors come from this module or from :mod:`sparsact.kernels.compact_values`. With ``slopes`` (d,) about a
     ``centre``, level and line come first. Where the last of the tables misses, the value of ``backup`` is added. It is

@@ -37,7 +37,7 @@ NOT_BUILT: Final = "sparsact was built without a C++ compiler: install one and r
 
 
 def loaded(name: str) -> tuple[Any, str]:
-    """A native module, or None and why it is not there, with a remedy."""
+    """Load a native module, or return None with the reason and a remedy."""
     try:
         return import_module(name), ""
     except ModuleNotFoundError:
@@ -50,7 +50,7 @@ native, lacking = loaded("sparsact.kernels._native")
 
 
 def check_lock() -> None:
-    """Raise an ImportError where threads of Python run at once: updates rely on the lock of the interpreter."""
+    """Raise an ImportError in free-threaded Python: updates rely on the lock of the interpreter."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         raise ImportError("sparsact needs the interpreter's lock, which is off here; start Python with -X gil=1.")
 
@@ -95,7 +95,7 @@ def max_threads() -> int:
 
 
 def description() -> str:
-    """Kernels in use and their instruction set, as text.
+    """Describe the kernels in use and their instruction set in a text.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def _choose(name: str) -> None:
 
 
 def forced(variable: str, values: tuple[str, ...]) -> str:
-    """Value in lower case of an environment variable that forces a choice; empty if it is not set.
+    """Lower-case value of an environment variable that overrides a choice; empty if it is not set.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def forced(variable: str, values: tuple[str, ...]) -> str:
 
 
 def _obey_environment() -> None:
-    """Choose kernels as the variables say; errors name the variable."""
+    """Choose kernels by the environment variables; errors name the variable."""
     name = forced("SPARSACT_KERNELS", KERNELS)
     isa, vnni = forced("SPARSACT_ISA", ISAS), forced("SPARSACT_VNNI", NO_OR_YES)
     amx, ways = forced("SPARSACT_AMX", NO_OR_YES), forced("SPARSACT_CACHE_WAYS", WAYS)

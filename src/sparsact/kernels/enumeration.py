@@ -1,4 +1,4 @@
-"""Numbers of active units at every point of the cube, as histograms."""
+"""Histograms of the number of active units over the points of the cube."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUNDING_STEPS: Final = 16
 
 
 class ActiveCounts(NamedTuple):
-    """How many points of the cube switch on how many units: surely, and possibly.
+    """Histograms of the points of the cube by the number of units that are surely, and possibly, active.
 
     ``lower_histogram[k]`` is the number of points that switch on k units surely, of shape (s + 1,), and
     ``lower_witness`` the smallest number of a point with the most of them; ``upper`` counts possible ones too.
@@ -30,7 +30,7 @@ class ActiveCounts(NamedTuple):
 
 
 def count_active(W: Array, b: Array, tolerance: Array, *, n_threads: int = 1) -> ActiveCounts:
-    r"""Number of active units at each of the 2**n points of the cube, as histograms.
+    r"""Count the active units at each of the 2**n points of the cube, and return histograms.
 
     Unit j is surely active where :math:`z_j > t_j`, and possibly where :math:`z_j > -t_j`, for the computed
     :math:`z_j = \langle w_j, x \rangle - b_j` and the tolerance :math:`t_j \ge 0`.

@@ -12,7 +12,7 @@ Integers = NDArray[np.int64]
 
 
 def exponent_range(values: Array) -> tuple[int, int]:
-    """(low, high): every value is a multiple of 2**low and below 2**high in magnitude; (0, 0) if all are zero.
+    """Exponents (low, high): all values are multiples of 2**low and below 2**high in size; (0, 0) if all are 0.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def _exponent_range(values: Array) -> tuple[int, int]:
 def add_products(
     limbs: Integers, base: int, index: NDArray[np.uint64] | None, a: Array, b: Array | None, c: Array | None = None
 ) -> None:
-    """Add the exact a[i] * b[i] * c[i] to column index[i] (None: column i) of ``limbs`` (L, cells), in place.
+    """Add a[i] * b[i] * c[i] exactly to column index[i] of ``limbs`` (L, cells), in place; None is column i.
 
     Limb l counts units of 2**(32 * (base + l)); the caller has made room for every digit of every product.
 

@@ -1,4 +1,4 @@
-"""Hashes of memory that show whether it still holds the same bytes."""
+"""Hashes of memory that reveal whether its bytes have changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PIECE, MOST_STRIPES = 1024, 511
 
 
 def fingerprint(places: list[tuple[int, int]]) -> Any:
-    """The fingerprint of regions of memory as they are now.
+    """Compute the fingerprint of the present content of regions of memory.
 
     A region is divided into pieces of 1,024 bytes, and these into at most 511 stripes.
 

@@ -34,7 +34,7 @@ class Hashes(NamedTuple):
     signs: bool
 
     def of_all(self, columns: NDArray[np.int64], n_columns: int) -> Hashes:
-        """The same of rows that have further columns, with zeros for them."""
+        """The same hashes for rows with further columns, which get weight 0."""
         centre, local = (spread(each, columns, n_columns) for each in (self.centre, self.local))
         directions = self.directions if self.grid else spread(self.directions, columns, n_columns)
         return self._replace(centre=centre, local=local, directions=directions)

@@ -211,7 +211,7 @@ def _scan_monomials(
 
 
 def _members(numbers: Integers, counts: Integers) -> Iterator[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
-    """Members of the subsets with these numbers in numeric order, the highest first: (N,), and where there is one."""
+    """Yield the members of the subsets with these ranks, the highest first: (N,), and where there is one."""
     left = numbers.copy()
     for room in range(counts.shape[1] - 1, 0, -1):
         there = left > 0

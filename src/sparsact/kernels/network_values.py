@@ -23,7 +23,7 @@ DIFFERENCES_AT_ONCE: Final = 2**21
 
 
 def network_values(X: NDArray[Any], W: Weights, u: Array, b: Array, *, n_threads: int = 1) -> Array:
-    """Values (m,) of the network ``sum_j u[j] * relu(W[j] @ x - b[j])``; W is an array or a csr_array.
+    """Evaluate the network ``sum_j u[j] * relu(W[j] @ x - b[j])`` at m rows; W is an array or a csr_array.
 
     Sparse weights: a product and a sum per non-zero and row, with the same bits on every kernel, instruction set and
     number of threads. Dense weights: products of matrices, by BLAS and its threads.
@@ -68,7 +68,7 @@ def _sparse_network_values(
 def active_units(
     X: NDArray[Any], W: csr_array, b: Array, tolerance: Array, *, n_threads: int = 1
 ) -> tuple[Integers, Integers]:
-    """Numbers of units that each row surely and possibly switches on, (m,) each; sums as in :func:`network_values`.
+    """Count the units that are surely, and possibly, active at each row, (m,) each; sums as in :func:`network_values`.
 
     Surely where ``W[j] @ x - b[j] > tolerance[j]``, possibly where ``W[j] @ x - b[j] > -tolerance[j]``.
     """
@@ -150,7 +150,7 @@ def _blocks(X: NDArray[Any]) -> Iterator[slice]:
 
 
 def _reach(W: Weights) -> Array:
-    """The most that one flip moves each pre-activation, (s,)."""
+    """Largest change of each pre-activation by one flip, (s,)."""
     if isinstance(W, np.ndarray):
         return np.asarray(2 * np.abs(W).max(axis=1))
     sizes: Any = abs(W)

@@ -32,7 +32,7 @@ _NUMBERS: Final = tuple(map(np.dtype, (np.float64, np.float32, np.float16, np.ui
 
 
 class SparseProduct:
-    r"""Sums :math:`c + \sum_{j:\, h_{ij} \neq 0} h_{ij} v_j` of the rows of active units: the down layer of a block.
+    r"""The down layer of a block, :math:`c + \sum_{j:\, h_{ij} \neq 0} h_{ij} v_j`, reading only active units.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class SparseProduct:
 
 
 class ActiveDot:
-    r"""Products :math:`\langle w_j, x_i \rangle + b_j` of inputs with the rows of active units, and 0 for the others.
+    r"""The up layer of a block, :math:`\langle w_j, x_i \rangle + b_j`, for active units alone; 0 for the others.
 
     The up layer of a gated block, whose gate says which units are active, or of any block that a screen has gone
     before.
@@ -131,7 +131,7 @@ class ActiveDot:
         self.at_screen: Callable[[Any, int, int, int, int, int], int] = held.at_screen
 
     def __call__(self, X: Array, on: Array, out: Array, *, n_threads: int = 1, most: int | None = None) -> int:
-        """Fill ``out`` (m, s) from X (m, n), and return how many products that are.
+        """Fill ``out`` (m, s) from X (m, n), and return the number of products.
 
         ``on`` (m, s) are numbers of the dtype of X, active where they are not zero, or a mask, bool or uint8. ``most``
         and errors as for :class:`SparseProduct`.
@@ -230,7 +230,7 @@ class _ActiveDot(_Neurons):
 
 
 def nonzero(values: Array) -> NDArray[np.bool_]:
-    """Where numbers are neither 0 nor -0; what is no number counts."""
+    """Whether numbers are neither 0 nor -0; NaN counts as nonzero."""
     on: NDArray[np.bool_] = (values & 0x7FFF if values.dtype == np.uint16 else values) != 0
     return on
 

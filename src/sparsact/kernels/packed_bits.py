@@ -14,7 +14,7 @@ Words = NDArray[np.uint64]
 
 
 def pack_columns(X: NDArray[Any], zero: float, one: float) -> tuple[Words, int]:
-    """Bits of a table of two values, one packed column per coordinate, and the first element that is neither.
+    """Pack a table of two values into bits, a packed column per coordinate; find the first element that is neither.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def _pack_columns(X: NDArray[Any], zero: float, one: float, columns: Words) -> i
 
 
 def transpose_bits(columns: Words, n_rows: int) -> Words:
-    """Packed rows (n_rows, ceil(n / 64)) of packed columns (n, ceil(n_rows / 64)); its own inverse, roles swapped.
+    """Transpose packed columns (n, ceil(n_rows / 64)) to packed rows (n_rows, ceil(n / 64)), or rows to columns.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _transpose_bits(columns: Words, rows: Words) -> None:
 
 
 def parity_counts(columns: Words, planes: Words, masks: Masks, *, n_threads: int = 1) -> NDArray[np.int64]:
-    """Rows of each plane at which a subset's bits have odd parity: popcount of ``plane & xor of columns``.
+    """Count the rows of each plane where a subset's bits have odd parity: popcount of ``plane & xor of columns``.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ BLOCK: Final = 4096  # rows whose columns stay in a processor's cache
 
 
 def evaluate(X: Array, masks: Masks, coefficients: Array, *, n_threads: int = 1) -> Array:
-    """Values (m, T) of T polynomials, ``sum_S coefficients[S, t] * prod_{i in S} X[:, i]``; X is (m, n), C-contiguous.
+    """Evaluate T polynomials, ``sum_S coefficients[S, t] * prod_{i in S} X[:, i]``, at rows X (m, n): values (m, T).
 
     The same bits on every kernel, instruction set and number of threads: a monomial is multiplied from its highest
     coordinate down, and monomials are added in the order of ``masks``.
@@ -57,7 +57,7 @@ def _evaluate(X: Array, masks: Masks, coefficients: Array, values: Array, n_thre
 
 
 def evaluate_packed(columns: Masks, n_rows: int, masks: Masks, coefficients: Array, *, n_threads: int = 1) -> Array:
-    """:func:`evaluate` at ``n_rows`` points of the cube, given as packed columns (bit 1 is sign -1); the same bits.
+    """Evaluate polynomials at points of the cube in packed columns (bit 1 is sign -1), to the bits of :func:`evaluate`.
 
     Parameters
     ----------

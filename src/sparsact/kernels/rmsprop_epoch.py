@@ -28,7 +28,7 @@ def descend(
     rho: float,
     epsilon: float,
 ) -> float:
-    r"""One pass over the rows in mini-batches: the mean squared error as they were met; the layer changes in place.
+    r"""Train the layer in place for one epoch of mini-batches, and return the mean squared error on the way.
 
     .. math:: g = \frac{2}{b} \sum_i e_i \varphi(x_i), \qquad
               v \leftarrow \rho v + (1 - \rho) g^2, \qquad A \leftarrow A - \eta\, g / (\sqrt v + \varepsilon)

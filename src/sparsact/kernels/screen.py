@@ -34,14 +34,14 @@ class Products(Enum):
 
 
 def products() -> Products:
-    """What native kernels use on this processor; the reference goes by rows."""
+    """The way that native kernels use on this processor; the reference goes by rows."""
     if dispatch.backend() == "reference" or not dispatch.native.vnni():
         return Products.BY_ROWS
     return Products.AMX if dispatch.native.amx() else Products.VNNI
 
 
 class Widening(NamedTuple):
-    """How much wider bounds must be to hold for outputs as they are rounded, not for real numbers alone.
+    """Margins that make bounds hold for rounded outputs too, not only for real numbers.
 
     ``rounding`` times the size of an input is added to N, ``relative`` is taken of the sizes of all terms, and
     ``least`` is added to that. Nothing is known of inputs whose size exceeds ``limit``.

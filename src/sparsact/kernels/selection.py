@@ -14,7 +14,7 @@ Places = NDArray[np.int64]
 
 
 def top_k(values: Array, k: int, *, absolute: bool = False, n_threads: int = 1) -> Places:
-    """Places (m, k), in increasing order, of the k largest values of each row; of equal values the first wins.
+    """Find the places (m, k), in ascending order, of the k largest values of each row; the first of equal ones wins.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def _top_k(values: Array, k: int, absolute: bool, places: Places, n_threads: int
 
 
 def top_k_dot(values: Array, A: Array, k: int, *, absolute: bool = False, n_threads: int = 1) -> Array:
-    """Sums (m, T) of A times the k largest values of each row, whose places are never written out.
+    """Multiply the k largest values of each row by their columns of A, (m, T), without storing their places.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _top_k_dot(values: Array, A: Array, k: int, absolute: bool, dots: Array, n_t
 
 
 def top_k_masked(values: Array, k: int, *, absolute: bool = False, n_threads: int = 1) -> Array:
-    """The k largest values of each row where they stand, 0 elsewhere; arguments and choice as for :func:`top_k`."""
+    """Set all but the k largest values of each row to 0; arguments and choice as for :func:`top_k`."""
     masked = np.empty_like(values)
     dispatch.chosen.top_k_masked(values, k, absolute, masked, n_threads)
     return masked

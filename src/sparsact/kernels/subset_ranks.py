@@ -18,7 +18,7 @@ _NARROWEST, _WIDEST = 5, 10  # columns of a block, as many cells as rows fill wi
 
 
 def symmetric_differences(masks: Masks) -> tuple[Masks, NDArray[np.int32]]:
-    """All distinct symmetric differences of two subsets of a family, and where each pair's stands.
+    """List the distinct symmetric differences of pairs of subsets, with the place of each pair's difference.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def _symmetric_differences(masks: Masks, position: NDArray[np.int32]) -> Masks:
 
 
 def subsets_in_order(n: int, size: int) -> Masks:
-    """All subsets of n coordinates with at most ``size`` members, in the order of the numbers they spell, (N, W).
+    """List all subsets of n coordinates with at most ``size`` members as masks (N, W), in numeric order.
 
     They are the ``unique`` of :func:`symmetric_differences` for the family of all subsets with at most ``size / 2``.
     """
@@ -67,7 +67,7 @@ def _subsets_in_order(n: int, size: int, masks: Masks) -> None:
 
 
 def ranked_gram(masks: Masks, moments: Array, n: int, size: int, *, n_threads: int = 1) -> Array:
-    """The moment of every pair's symmetric difference: (D, D), symmetric.
+    """Gram matrix (D, D) of D monomials: the moment of each pair's symmetric difference.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Several fits at once, a thread each.
+"""Run several fits at once, each in a thread.
 
 Each leaves BLAS and OpenMP one thread: teams of threads that wait for one another in busy loops are slow on cores that
 others use.
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def in_threads(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-    """Results in the order of the tasks, by as many threads as OpenMP would take."""
+    """Run tasks in as many threads as OpenMP would take, and yield their results in order."""
     openmp = ThreadpoolController().select(user_api="openmp")
     n_threads = max((library["num_threads"] for library in openmp.info()), default=1)
 

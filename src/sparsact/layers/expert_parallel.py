@@ -71,8 +71,7 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
     for name, layer in layers.items():
         if layer.n_experts % mesh.size():
             raise ValueError(
-                f"layer {name!r} has {layer.n_experts} experts, which {mesh.size()} processes do not divide; "
-                "choose n_experts as a multiple."
+                f"layer {name!r} has {layer.n_experts} experts; choose a multiple of the {mesh.size()} processes."
             )
     ignored = {f"{name}.{each}" for name, layer in layers.items() for each in _shard(layer, mesh)}
     known: Any = getattr(model, "_ddp_params_and_buffers_to_ignore", [])

@@ -113,9 +113,8 @@ class HashMemory(Memory):
             ids.dtype.kind in "iu" and ids.ndim == 1 and ids.size and ids.min() >= 0
         ):
             raise ValueError(
-                "`vocabulary` must hold the canonical id of each token id, whole numbers from 0; got "
-                f"{ids.dtype} of shape {ids.shape}"
-                f"{f' from {ids.min()}' if ids.size and ids.dtype.kind in 'if' else ''}."
+                "`vocabulary` must be one axis of integers from 0, the canonical id of each token id; got "
+                f"{ids.dtype}, shape {ids.shape}{f' from {ids.min()}' if ids.size and ids.dtype.kind in 'if' else ''}."
             )
         empty = None if ids is None else torch.empty(len(ids), dtype=torch.int64, device=device)
         self.register_buffer("vocabulary", empty)
@@ -145,17 +144,15 @@ class HashMemory(Memory):
         """
         of_tokens(x, "x", "token ids")
         if context is None and self.key_weight is not None:
-            raise ValueError(
-                "the gate reads the states of the tokens; pass them as `context`, or build with gate=False."
-            )
+            raise ValueError("the gate needs the states of the tokens: pass them as `context`, or set gate=False.")
         rows: Tensor | None = None
         if context is not None:
             rows = checked_layer_inputs(context, self.in_features, self.values.dtype, "context")
         last = x.shape[-1:] if context is None else context.shape[-2:-1]
         if context is not None and (context.shape[:-2] != x.shape[:-1] or not last or last > x.shape[-1:]):
             raise ValueError(
-                f"`context` must hold the states of the last tokens of texts of shape {tuple(x.shape)}; got shape "
-                f"{tuple(context.shape)}."
+                f"`context` must be the states of the last S of {x.shape[-1]} tokens, shape "
+                f"{(*x.shape[:-1], 'S', self.in_features)}; got {tuple(context.shape)}."
             )
         selection = self._select(x, last[0] if last else None, documents, mask)
         y = as_computed(self._read(selection, selection.indices))
@@ -182,14 +179,14 @@ class HashMemory(Memory):
         ids = of_tokens(x, "x", "token ids")
         if not ids.ndim or ids.shape[-1] < n:
             raise ValueError(
-                f"a text of {ids.shape[-1] if ids.ndim else 0} tokens is shorter than its {n}-grams; pass more of the "
-                "text, or at its beginning padding on the left with mask=."
+                f"{n}-grams need texts of at least {n} tokens; got {ids.shape[-1] if ids.ndim else 0}: pass more of "
+                "the text, or pad it on the left and mark the padding by mask=."
             )
         ids = ids if mask is None else ids.masked_fill(~of_tokens(mask, "mask", "bool", x.shape), 0)
         limit = MOST_IDS if self.vocabulary is None else len(self.vocabulary)
         if is_readable(ids) and ids.numel() and (ids.min() < 0 or ids.max() >= limit):
             raise ValueError(
-                f"token ids must be 0 or more and below {limit}; got {int(ids.min())} to {int(ids.max())}."
+                f"token ids must be 0 to {limit - 1}; got {int(ids.min())} to {int(ids.max())}: check the tokenizer."
             )
         ids = ids if self.vocabulary is None else self.vocabulary[ids]
         ids = ids if mask is None else ids.masked_fill(~mask, NO_TOKEN)

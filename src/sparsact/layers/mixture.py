@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MixtureOfExperts(RoutedLayer):
-    r"""Experts, each a small feed-forward layer; each token runs only through the experts that a router chooses.
+    r"""A mixture of experts: each token runs only through the feed-forward layers that a router chooses.
 
     .. math:: g(x) = \sum_{e \in S(x)} p_e(x)\, \phi(x B_e)\, A_e \quad\text{with}\quad
               \phi(u, v) = \mathrm{silu}(u) \odot v \text{ for SwiGLU}.
@@ -44,27 +44,27 @@ class MixtureOfExperts(RoutedLayer):
     d_model, d_hidden : int
         Sizes of a token and of the hidden layer of one expert.
     n_experts, n_active : int
-        Number of experts, and of experts per token (default 2). A router object may define both.
+        Number of experts, and number of experts per token (default 2). A router object may define both.
     router : str or Router, default="top_k"
-        ``"top_k"`` (:class:`~sparsact.routing.SoftmaxTopK`, as in Mixtral), ``"sigmoid"``
-        (:class:`~sparsact.routing.SigmoidTopK`, balanced by biases as in DeepSeek-V3), ``"expert_choice"``,
-        ``"switch"`` (one expert), ``"block_top1"``, ``"hyperplane_lsh"``, ``"learned_lsh"``, ``"tree"``,
-        ``"random_hash"`` or ``"hash_table"`` (of token ids, with ``n_tokens=``); or any router that looks at inputs.
+        A name or any router that reads inputs. ``"top_k"`` is :class:`~sparsact.routing.SoftmaxTopK`, as in Mixtral.
+        ``"sigmoid"`` is :class:`~sparsact.routing.SigmoidTopK`, balanced by biases as in DeepSeek-V3. ``"switch"``
+        takes one expert, and ``"hash_table"`` reads token ids (pass ``n_tokens=``). Further names: ``"expert_choice"``,
+        ``"block_top1"``, ``"hyperplane_lsh"``, ``"learned_lsh"``, ``"tree"``, ``"random_hash"``.
     activation : {"swiglu", "geglu", "reglu", "gelu", "relu", "silu", "squared_relu", "tanh", "identity"} or callable
-        :math:`\phi`; the first three take two pre-activations a unit.
+        :math:`\phi`; the first three take two pre-activations per unit.
     n_shared : int, default=0
-        Number of experts that every token also runs through, with weight 1: one layer of ``n_shared * d_hidden`` units.
+        Number of shared experts, which every token runs through with weight 1: ``n_shared * d_hidden`` units.
     d_out : int, default=None
         Size of an output; None for ``d_model``.
     bias : bool, default=False
         Whether experts have biases.
     jitter : float, default=0.0
-        In training, inputs of a learned router are multiplied by uniform numbers in [1 - jitter, 1 + jitter], from
-        torch's own generator, as in Switch transformers.
+        In training, the inputs of a learned router are multiplied by uniform noise in [1 - jitter, 1 + jitter], as in
+        Switch transformers. The noise comes from torch's own generator.
     causal : bool or None, default=None
-        True refuses routers in which later tokens change the experts of earlier ones: ``"expert_choice"``, and any with
-        a limited capacity. None warns once if ``"expert_choice"`` trains on sequences (..., T, d_model); False, for
-        encoders and images, does not.
+        True raises for routers in which later tokens change the experts of earlier ones: ``"expert_choice"``, and all
+        with limited capacity. None warns once if ``"expert_choice"`` trains on sequences (..., T, d_model). Pass False
+        for encoders and images.
     route_features : int, default=None
         Columns of ``route_by``, if the router reads another tensor; 1 for the token ids of ``"hash_table"``.
     generator : torch.Generator, default=None
@@ -82,10 +82,10 @@ class MixtureOfExperts(RoutedLayer):
 
     Notes
     -----
-    Tokens are put in the order of their experts, so that each expert is one product of matrices; an expert without
-    tokens is not read. A token that its experts have no room for gives 0: put a residual connection around the layer.
-    In training, collect the auxiliary losses by :func:`routing_losses`; for ``router="sigmoid"``, call
-    :func:`update_biases` after each step.
+    Tokens are sorted by expert, so that each expert is one product of matrices. An expert without tokens is not read.
+    If all experts of a token are full, its output is 0: put a residual connection around the layer. In training,
+    collect the auxiliary losses with :func:`routing_losses`. With ``router="sigmoid"``, call :func:`update_biases`
+    after each step.
 
     References
     ----------

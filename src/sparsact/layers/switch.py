@@ -10,7 +10,7 @@ from sparsact.validation.parameters import checked_size
 
 
 class SwitchLayer(MixtureOfExperts):
-    r"""Experts of two layers each; an input runs only through the experts that a router chooses.
+    r"""A mixture of two-layer experts: each input runs only through the experts that a router chooses.
 
     .. math:: g(x) = \sum_{e \in S(x)} p_e(x) \left( \sigma(x B_e + b_e)\, A_e + a_e \right),
 

@@ -1,4 +1,4 @@
-"""Learners: pure functions, an additive statistic where there is one, and a thin scikit-learn estimator each."""
+"""Learners: each a scikit-learn estimator above pure functions, with additive sums where the method allows."""
 
 from sparsact.learners.cube_ensemble import CubeEnsemble
 from sparsact.learners.cube_gp import CubeGPRegressor, CubeKernel, PosteriorDraws, VarianceDecomposition

@@ -290,8 +290,8 @@ class _Task:
         least = held_out_rows(0.0, self.epsilon, _largest(limits), doubt, 0.5)
         if least > n_held_out:
             raise ValueError(
-                f"an error bound of {self.epsilon:g} for targets within {_interval(limits)} takes {least:,.0f} held-"
-                f"out rows even for a model without errors, and of {m:,} rows {n_held_out:,} are held out. Pass "
+                f"an error of at most {self.epsilon:g} for targets within {_interval(limits)} needs {least:,.0f} "
+                f"held-out rows, even for a model without errors; got {n_held_out:,} (of {m:,} rows): pass "
                 f"{2 * least:,.0f} rows or more, a larger epsilon, or a narrower y_range."
             )
 

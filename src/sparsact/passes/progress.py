@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a stage of a piece of work is.
+    """Progress of one stage of a computation.
 
     Attributes
     ----------

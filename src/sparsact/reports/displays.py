@@ -50,7 +50,7 @@ class Drawn:
 
 
 class SpectrumDisplay(Drawn):
-    """The strongest coefficients or effects, with intervals: a dot and a bar each.
+    """Plot of the strongest coefficients or effects: a dot each, and a bar for its interval.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class SpectrumDisplay(Drawn):
 
 
 class InteractionsDisplay(Drawn):
-    """Values of single columns and of pairs, as a heat map or as a network.
+    """Plot of the effects of single columns and of pairs, as a heat map or as a network.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class InteractionsDisplay(Drawn):
 
 
 class VarianceDisplay(Drawn):
-    """How much of the variance each degree has, and their running sum; with bands where they come from a posterior.
+    """Plot of the share of each degree in the variance and the running sum, with bands if there is a posterior.
 
     Parameters
     ----------

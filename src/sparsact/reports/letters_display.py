@@ -22,7 +22,7 @@ LONGEST_IN_CELL: Final = 6
 
 
 class LettersDisplay(Drawn):
-    """What each letter of each site changes on average over the others: a row a site, and a column a letter.
+    """Heat map of the mean effect of each letter at each site: a row per site, and a column per letter.
 
     Where sites have few letters in common, as categories have, letters stand in their cells.
 

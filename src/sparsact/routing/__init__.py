@@ -1,4 +1,4 @@
-"""Routers: from an input to the units that it switches on.
+"""Routers, which choose the active units of each input.
 
 Each router is a frozen record of hyperparameters; ``router(x)`` gives a :class:`Selection` for rows of NumPy arrays or
 torch tensors alike. Layers (:mod:`sparsact.layers`) and learners route by the same contract.

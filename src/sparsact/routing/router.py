@@ -183,7 +183,7 @@ def _checked_entry(value: ArrayLike | Tensor, shape: Shape | None, x: Any, what:
 
 
 def named(name: str, **hyperparameters: Any) -> Router:
-    """The router of that name.
+    """Make a router by its name.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def named(name: str, **hyperparameters: Any) -> Router:
 
 
 def from_dict(record: Mapping[str, Any]) -> Router:
-    """The router that :meth:`Router.to_dict` wrote.
+    """Make a router from the output of :meth:`Router.to_dict`.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ MOST_DEAD, LEAST_FAIRNESS = 0.5, 0.25
 
 
 class RoutingCollapseWarning(UserWarning):
-    """Most inputs go to few units."""
+    """The warning that most inputs go to few units."""
 
 
 @dataclass(frozen=True, eq=False)

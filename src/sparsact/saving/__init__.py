@@ -1,4 +1,4 @@
-"""Model files: safetensors with a JSON header, made of the fields that each class declares."""
+"""Model files: safetensors with a JSON header. Each class declares the fields that its file holds."""
 
 from sparsact.saving.modelfile import ModelFileError, load
 

@@ -1,4 +1,4 @@
-"""Files of C99: the head that all programs share, arrays, and the check of a program's name."""
+"""Parts of C99 files: the head that all programs share, arrays, and the check of a program's name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ void $name(const double *x, double *y);
 def write_program(
     path: str | Path, name: str | None, description: str, in_c: Callable[[str], str], in_onnx: Callable[[], bytes]
 ) -> None:
-    """Write a program to ``.c``, whose function has the name, by default the file's and ``_predict``, or to ``.onnx``.
+    """Write a program to ``.c`` or ``.onnx``; a C function's name is by default the file's plus ``_predict``.
 
     A description becomes the first comment of the one, and the description of the other.
 
@@ -75,7 +75,7 @@ def head(what: str, name: str, n_columns: int, n_targets: int, note: str) -> str
 
 
 def _comment(text: str) -> str:
-    """The lines as a comment in ASCII, which no mark in them can end."""
+    """Return lines as an ASCII comment, which none of their characters can end."""
     plain = text.encode("ascii", "backslashreplace").decode().replace("*/", "* /").replace("/*", "/ *")
     return "/* " + plain.replace("\n", "\n * ") + "\n */\n"
 

@@ -1,4 +1,4 @@
-"""One file a model: safetensors for the numbers, a JSON header for the rest, a digest over both. Loading runs no code.
+"""One file per model: numbers as safetensors, the rest as a JSON header, and a digest. Loading runs no code.
 
 The header is the ``sparsact`` entry of the safetensors metadata: ``{"schema", "kind", "version", "state", "digest"}``.
 """
@@ -29,7 +29,7 @@ UNFINISHED_FIT: Final = "FitStatistic"  # kind of the files that `sparsact fit -
 
 
 class ModelFileError(ValueError):
-    """A model file is truncated, altered, from another program, or of another version."""
+    """The error for a model file that is truncated, altered, or from another program or version."""
 
 
 def write(path: str | Path, kind: str, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -54,7 +54,7 @@ def write(path: str | Path, kind: str, state: Mapping[str, Any], arrays: Mapping
 
 
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
-    """Kind, state and arrays of a model file.
+    """Read the kind, state and arrays of a model file.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> st
 
 
 def load(path: str | Path) -> Any:
-    """A fitted model from the file that its ``save`` wrote.
+    """Load a fitted model from the file that its ``save`` wrote.
 
     Parameters
     ----------

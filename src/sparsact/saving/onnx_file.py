@@ -1,4 +1,4 @@
-"""Files of ONNX graphs: the few messages of ``onnx.proto`` that a graph of tensors needs, written out.
+"""Writer of ONNX files: the few messages of ``onnx.proto`` that a graph of tensors needs.
 
 The numbers of fields come from ONNX's protocol buffers [1]_, which never change.
 
@@ -34,7 +34,7 @@ _INT, _STRING, _TENSOR, _INTS = 2, 3, 4, 7  # AttributeProto.AttributeType
 
 
 class OnnxGraph:
-    """A graph that grows by nodes and constants; each is known by the name of its result.
+    """A graph to which nodes and constants are added; each has the name of its result.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class OnnxGraph:
         self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def constant(self, values: ArrayLike, dtype: DTypeLike | None = None) -> str:
-        """A tensor of the graph; the same one where it is there already."""
+        """Add a constant tensor to the graph, or find the equal one that it holds."""
         array = np.ascontiguousarray(values, dtype=dtype).reshape(np.shape(values))
         key = (array.dtype.name, array.shape, array.tobytes())
         if key not in self._names:
@@ -58,7 +58,7 @@ class OnnxGraph:
         return self._names[key]
 
     def add(self, operator: str, *inputs: str, domain: str = "", result: str = "", **attributes: Attribute) -> str:
-        """The result of an operator, of this name or a new one."""
+        """Add an operator, and return the name of its result, ``result`` or a new one."""
         result = result or f"t{len(self._nodes)}"
         node = [_text(1, name) for name in inputs]
         node += [_text(2, result), _text(4, operator)]
@@ -67,7 +67,7 @@ class OnnxGraph:
         return result
 
     def to_bytes(self, inputs: dict[str, Sequence[str | int]], outputs: dict[str, Sequence[str | int]]) -> bytes:
-        """The file of a model, with inputs and outputs of float64 of these shapes; texts name lengths that vary."""
+        """Return the bytes of a model file with float64 inputs and outputs; texts in shapes name variable lengths."""
         graph = [_message(1, node) for node in self._nodes]
         graph += [_text(2, "sparsact"), *(_message(5, constant) for constant in self._constants)]
         graph += [_message(11, _value(name, shape)) for name, shape in inputs.items()]
@@ -84,7 +84,7 @@ class OnnxGraph:
 
 
 def described(content: bytes, text: str) -> bytes:
-    """The file of a model with a text that describes it, if there is one."""
+    """Add a description to the bytes of a model, if there is one."""
     return content + _text(6, text) if text else content
 
 

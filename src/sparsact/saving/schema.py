@@ -1,4 +1,4 @@
-"""Fields that classes declare for their files: plain JSON values, and arrays of a due dtype, shape and range.
+"""Fields that classes declare for their files: JSON values, and arrays of a required dtype, shape and range.
 
 An estimator declares what it learned as a mapping of attributes to checks, and its arrays as a mapping of names to
 :class:`ArrayField`; it then has a method ``save`` and a class method ``_from_file(state, arrays)``.
@@ -39,18 +39,18 @@ MAX_ROWS: Final = 2**200  # models may be merged with themselves again and again
 
 
 def params_of(learner: Any) -> State:
-    """The parameters of an estimator as JSON values."""
+    """Return the parameters of an estimator as JSON values."""
     return {name: to_json(value) for name, value in learner.get_params(deep=False).items()}
 
 
 def present_names(written: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Values of a file by the names that they have now; version 0.1 wrote some by another name."""
+    """Rename the values of a file whose names have changed since version 0.1."""
     names = {name: next((new for new in FORMER.get(name, ()) if new in known), name) for name in written}
     return {names[name]: value for name, value in written.items()}
 
 
 def learned_state(learner: object, learned: Checks) -> State:
-    """Names of the declared attributes that the estimator has, and the names of its columns."""
+    """Return the names of the declared attributes that an estimator has, and of its columns."""
     state: State = {"learned": {name: to_json(getattr(learner, name)) for name in learned if hasattr(learner, name)}}
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
@@ -72,7 +72,7 @@ def restore_learned(learner: Any, state: State, learned: Checks, optional: Colle
 
 
 def rebuild(make: Any, state: State, learned: Checks, optional: Collection[str] = ()) -> Any:
-    """An estimator of a file: its parameters, checked as its own ``fit`` checks them, and the declared attributes."""
+    """Rebuild an estimator from a file: parameters, checked as its ``fit`` checks them, and declared attributes."""
     known = signature(make).parameters
     parameters = present_names(state["params"], known)
     for name in REMOVED.keys() & parameters.keys() - known.keys():
@@ -91,7 +91,7 @@ def rebuild(make: Any, state: State, learned: Checks, optional: Collection[str] 
 
 
 def write_classes(classes: NDArray[Any], arrays: Arrays) -> list[str] | None:
-    """Labels of a classifier for the state; numbers are put among the arrays, and the state has None."""
+    """Return the labels of a classifier for the state; for numbers None, and they go to the arrays."""
     if classes.dtype.kind in "OUS":
         return [str(label) for label in classes]
     arrays["classes"] = classes
@@ -99,7 +99,7 @@ def write_classes(classes: NDArray[Any], arrays: Arrays) -> list[str] | None:
 
 
 def read_classes(state: State, arrays: Arrays) -> NDArray[Any]:
-    """The labels of a classifier: texts of the state, or an array of numbers; in ascending order."""
+    """Read the labels of a classifier, texts or numbers, in ascending order."""
     labels = np.array(as_strs(state["classes"], "classes")) if state.get("classes") is not None else arrays["classes"]
     if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
         raise ValueError(f"classes of shape {labels.shape} that are not two or more in ascending order")
@@ -110,7 +110,7 @@ def read_classes(state: State, arrays: Arrays) -> NDArray[Any]:
 
 
 class ArrayField(NamedTuple):
-    """An array of a file.
+    """An array that a file must hold.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class ArrayField(NamedTuple):
 
 
 def read_arrays(fields: Mapping[str, ArrayField], arrays: Arrays, prefix: str = "", **lengths: int) -> Arrays:
-    """The declared arrays of a file under their names without the prefix; ``lengths`` maps known letters to lengths."""
+    """Read the declared arrays of a file, without the prefix; ``lengths`` maps letters of shapes to known lengths."""
     read: Arrays = {}
     for name, field in fields.items():
         if field.optional and prefix + name not in arrays:
@@ -149,7 +149,7 @@ def read_arrays(fields: Mapping[str, ArrayField], arrays: Arrays, prefix: str = 
 
 
 def check_array(arrays: Arrays, name: str, dtype: Any, shape: Shape) -> NDArray[Any]:
-    """An array of a file, of the dtype and shape (None: any length) that it must have."""
+    """Check the dtype and shape (None: any length) of an array of a file, and return it."""
     array = arrays[name]
     if array.dtype != dtype or not has_shape(array, shape):
         raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
@@ -162,7 +162,7 @@ def add_prefix(name: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:
 
 
 def strip_prefix(name: str, arrays: Arrays) -> Arrays:
-    """The arrays whose names begin with a name and a dot, without these."""
+    """Return the arrays whose names begin with a name and a dot, and remove this prefix."""
     return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
 
 
@@ -170,7 +170,7 @@ def strip_prefix(name: str, arrays: Arrays) -> Arrays:
 
 
 def to_json(value: object) -> Any:
-    """A parameter as a JSON value; a RandomState, whose past is gone, as None."""
+    """Return a parameter as a JSON value; a RandomState becomes None, as its history is lost."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
@@ -181,33 +181,33 @@ def to_json(value: object) -> Any:
 
 
 def as_count(value: object, name: str, *, minimum: int = 0, maximum: int = MAX_COUNT) -> int:
-    """A whole number of a file that counts something."""
+    """Check a count in a file."""
     if type(value) is not int or not minimum <= value <= maximum:
         raise ValueError(f"{name} is {str(value)[:40]}, not a whole number from {minimum} on")
     return value
 
 
 def as_n_rows(value: object, name: str) -> int:
-    """A number of rows of a file."""
+    """Check a number of rows in a file."""
     return as_count(value, name, maximum=MAX_ROWS)
 
 
 def as_nonnegative(value: object, name: str) -> float:
-    """A finite number of a file, 0 or more."""
+    """Check a finite number in a file, 0 or more."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
         raise ValueError(f"{name} is {str(value)[:40]}, not a number from 0 on")
     return float(value)
 
 
 def as_bool(value: object, name: str) -> bool:
-    """True or False."""
+    """Check a bool in a file."""
     if not isinstance(value, bool):
         raise ValueError(f"{name} is {str(value)[:40]}, neither true nor false")
     return value
 
 
 def as_str(value: object, name: str) -> str:
-    """A text of a file."""
+    """Check a text in a file."""
     if not isinstance(value, str):
         raise ValueError(f"{name} is a {type(value).__name__}, not a text")
     value.encode()  # a half of a character, which JSON can spell, is an error
@@ -215,14 +215,14 @@ def as_str(value: object, name: str) -> str:
 
 
 def as_strs(value: object, name: str) -> list[str]:
-    """A list of texts of a file."""
+    """Check a list of texts in a file."""
     if not isinstance(value, list):
         raise ValueError(f"{name} is a {type(value).__name__}, not a list of texts")
     return [as_str(one, name) for one in value]
 
 
 def as_encoding(value: object, name: str = "encoding") -> Literal["signs", "bits"] | None:
-    """The encoding of points by that name, if there is one."""
+    """Check the name of an encoding of points, or None."""
     if value not in ("signs", "bits", None):
         raise ValueError(f"unknown {name} {value!r}")
     return value

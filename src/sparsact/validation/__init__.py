@@ -1,1 +1,1 @@
-"""Every check of arrays, parameters and rows that a user passes: each stands here once."""
+"""Checks of the arrays, parameters and rows that users pass, each defined once."""

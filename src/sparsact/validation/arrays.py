@@ -18,12 +18,11 @@ MAX_WEIGHT: Final = 1e100  # of a row
 
 
 def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64]:
-    """``values`` as a float64 table of length 2**n; the input itself when it is one already."""
+    """Return ``values`` as a float64 table of length 2**n, without a copy if it is one."""
     if callable(values):
         raise TypeError(
-            f"a table of {what} holds one number for each point; got a {type(values).__name__}, which is a function. "
-            "Pass its values at sparsact.hypercube.points(n), or use Spectrum.of or one of the estimates of "
-            "sparsact.fourier, which take functions."
+            f"a table of {what} holds one number for each point; got a function ({type(values).__name__}): pass its "
+            "values at sparsact.hypercube.points(n), or call a function sparsact.fourier.estimate_*."
         )
     table = checked_reals(values, what)
     if table.ndim != 1 or not table.size or table.size & (table.size - 1):
@@ -32,7 +31,7 @@ def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64
 
 
 def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
-    """``values`` as finite float64: of integers, floats, bits, or objects that are such numbers."""
+    """Return integers, floats, bits, or objects that are such numbers, as finite float64."""
     array = _array(values, what)
     if array.dtype.kind == "c":
         raise ValueError(f"{what} must be real; got {array.dtype}: treat the real and imaginary parts in turn.")
@@ -50,7 +49,7 @@ def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
 
 
 def checked_per_row(values: ArrayLike, n_rows: int, what: str) -> NDArray[np.float64]:
-    """``values`` as finite float64, shape (n_rows,); ``what`` names the function that returned them."""
+    """Return ``values`` as finite float64, shape (n_rows,); ``what`` names the function that made them."""
     array = checked_reals(values, f"values of {what}")
     if array.shape != (n_rows,):
         raise ValueError(f"{what} must give one value per row, shape ({n_rows},); got {array.shape}.")
@@ -58,7 +57,7 @@ def checked_per_row(values: ArrayLike, n_rows: int, what: str) -> NDArray[np.flo
 
 
 def _array(values: object, what: str) -> NDArray[Any]:
-    """``values`` as the dense array they are; what NumPy would take apart or drop is refused."""
+    """Return ``values`` as a dense array; raise for what NumPy would take apart or drop."""
     if hasattr(values, "tocsr"):
         raise ValueError(f"{what} must be a dense array; got a sparse one: pass its toarray().")
     if np.ma.is_masked(values):
@@ -70,7 +69,7 @@ def _array(values: object, what: str) -> NDArray[Any]:
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, or a copy where its numbers stand between the places of their type, as a field of records may.
+    """Return the array, or a copy if its numbers are not aligned in memory, as in a field of records.
 
     To read such a number through a pointer is undefined in C++, and its strides may be no whole numbers of elements.
     """
@@ -78,7 +77,7 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def checked_exact(values: ArrayLike, what: str) -> NDArray[np.float64]:
-    """A copy of ``values`` as finite float64, C-contiguous; integers that it cannot hold are refused.
+    """Return a copy of ``values`` as finite float64, C-contiguous; raise for integers that float64 rounds.
 
     Proofs about their roundings would not hold for them.
     """
@@ -100,7 +99,7 @@ def _check_exact(values: ArrayLike, numbers: NDArray[np.float64], what: str) -> 
 
 
 def checked_weights(W: Any) -> Any:
-    """A copy of ``W`` as float64: an array in C order, or a csr_array in canonical form without explicit zeros."""
+    """Return a copy of ``W`` as float64: an array in C order, or a canonical csr_array without explicit zeros."""
     if not hasattr(W, "tocsr"):
         return checked_exact(W, "`W`")
     if np.dtype(W.dtype).kind not in "biuf":
@@ -115,7 +114,7 @@ def checked_weights(W: Any) -> Any:
 
 
 def check_overflow(W: Any, b: NDArray[np.float64]) -> None:
-    """Refuse units whose pre-activations on the cube could overflow."""
+    """Raise if the pre-activation of a unit could overflow on the cube."""
     with np.errstate(over="ignore"):
         largest = np.asarray(abs(W).sum(axis=1)) + np.abs(b)
     if not np.isfinite(largest).all():
@@ -126,7 +125,7 @@ def check_overflow(W: Any, b: NDArray[np.float64]) -> None:
 
 
 def check_row_weights(weights: NDArray[np.float64]) -> None:
-    """Refuse weights of rows so small or large, zeros apart, that inverses and products with squares may be none."""
+    """Raise for positive weights of rows whose inverses, or products with squares, could overflow."""
     strange = (weights != 0) & ~((weights >= 1 / MAX_WEIGHT) & (weights <= MAX_WEIGHT))
     if strange.any():
         row = int(np.argmax(strange))
@@ -137,7 +136,7 @@ def check_row_weights(weights: NDArray[np.float64]) -> None:
 
 
 def checked_rationals(values: object, what: str) -> tuple[Fraction, ...]:
-    """``values``, one axis of integers, Fractions or finite floats, as the fractions that they are."""
+    """Return one axis of integers, Fractions or finite floats as exact fractions."""
     array = np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{what} must have one axis of numbers; got shape {array.shape}.")
@@ -152,7 +151,7 @@ def _rational(value: object, what: str) -> Fraction:
 
 
 def _all_finite(array: NDArray[Any]) -> bool:
-    """Whether every number is finite: if their sum is, they are, and it needs no array of bools."""
+    """Whether every number is finite; a finite sum proves it without an array of bools."""
     if array.dtype.kind in "iu":
         return True
     with np.errstate(over="ignore", invalid="ignore"):
@@ -160,12 +159,12 @@ def _all_finite(array: NDArray[Any]) -> bool:
 
 
 def checked_columns(X: ArrayLike, n: int) -> NDArray[np.float64]:
-    """``X`` as a finite (m, n) float64 array; bool is refused, as it would be taken for numbers 0 and 1."""
+    """Return ``X`` as a finite (m, n) float64 array; raise for bool, which would become numbers 0 and 1."""
     return checked_points(X, n).astype(np.float64, copy=False)
 
 
 def check_norms(rows: NDArray[np.float64], R: float) -> None:
-    """Refuse rows that are longer than ``R`` by more than rounding."""
+    """Raise if the norm of a row exceeds ``R`` by more than rounding."""
     largest = np.abs(rows).max(initial=0.0)  # its square may leave the range of floats
     norms = np.linalg.norm(rows / largest, axis=1) * largest if largest > 0 else np.zeros(len(rows))
     if len(rows) and norms.max() > R * (1 + 1e-9):
@@ -174,7 +173,7 @@ def check_norms(rows: NDArray[np.float64], R: float) -> None:
 
 
 def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
-    """:func:`checked_columns` that leaves int8 and float32 as they are, which some kernels read without a copy."""
+    """Check as :func:`checked_columns`, but keep int8 and float32, which some kernels read without a copy."""
     rows = _rows_of_points(X, n)
     if rows.dtype in (np.int8, np.float32) and _all_finite(rows):
         return rows
@@ -192,7 +191,7 @@ def _rows_of_points(X: ArrayLike, n: int) -> NDArray[Any]:
 
 
 def checked_floats(values: ArrayLike, what: str) -> NDArray[Any]:
-    """``values`` as finite floats: float16 and float32 as they are, all others as float64; bool is refused."""
+    """Return ``values`` as finite floats: float16 and float32 unchanged, others as float64; raise for bool."""
     array = _array(values, what)
     if array.dtype == bool:
         raise ValueError(f"{what} hold bits; pass numbers, such as sparsact.hypercube.bits_to_signs(bits).")
@@ -202,7 +201,7 @@ def checked_floats(values: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:
-    """``X`` as an (m, n) array of signs, in its own dtype."""
+    """Return ``X`` as an (m, n) array of signs, in its own dtype."""
     points = _rows_of_points(X, n)
     if points.dtype.kind not in "iufO":  # a complex number of size 1 is no sign
         points = checked_reals(points, "`X`")
@@ -217,7 +216,7 @@ def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:
 
 
 def checked_sign_examples(X: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Points (rows, n) and labels (rows,), both signs."""
+    """Return points (rows, n) and labels (rows,), both checked to be signs."""
     points, labels = np.asarray(X), np.asarray(y)
     if points.ndim != 2 or labels.shape != points.shape[:1]:
         raise ValueError(f"`X` (rows, n) and `y` (rows,) must agree; got shapes {points.shape} and {labels.shape}.")
@@ -230,7 +229,7 @@ def checked_sign_examples(X: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.int8],
 
 
 def checked_subset(subset: Iterable[int]) -> Subset:
-    """``subset`` as a sorted tuple of integers."""
+    """Return ``subset`` as a sorted tuple of integers."""
     if not isinstance(subset, Iterable):
         raise TypeError(f"a subset is a tuple of coordinates; got {subset!r}: for one coordinate write (i,).")
     subset = tuple(subset)
@@ -241,7 +240,7 @@ def checked_subset(subset: Iterable[int]) -> Subset:
 
 
 def places_of(wanted: Sequence[Subset], fitted: Sequence[Subset]) -> NDArray[np.intp]:
-    """Places of some subsets among the fitted ones; raises if one is missing."""
+    """Return the places of some subsets among the fitted ones; raise if one is missing."""
     place = {subset: i for i, subset in enumerate(fitted)}
     missing = [subset for subset in wanted if subset not in place]
     if missing:
@@ -250,7 +249,7 @@ def places_of(wanted: Sequence[Subset], fitted: Sequence[Subset]) -> NDArray[np.
 
 
 def checked_masks(subsets: Iterable[Iterable[int]] | NDArray[Any], n: int) -> Masks:
-    """Masks of a family of subsets, given as masks (uint64, two axes) or as tuples of coordinates."""
+    """Return the masks of subsets, given as masks (uint64, two axes) or as tuples of coordinates."""
     if not (isinstance(subsets, np.ndarray) and subsets.dtype == np.uint64):
         return masks_of([checked_subset(subset) for subset in subsets], n)
     if subsets.ndim != 2 or subsets.shape[1] != n_words(n):
@@ -262,7 +261,7 @@ def checked_masks(subsets: Iterable[Iterable[int]] | NDArray[Any], n: int) -> Ma
 
 
 def checked_restriction(signs: dict[int, int], n: int) -> dict[int, int]:
-    """Coordinates in ``range(n)`` with the sign each is fixed to."""
+    """Return the fixed coordinates, in ``range(n)``, with the sign of each."""
     for i, sign in signs.items():
         if not 0 <= index(i) < n:
             raise ValueError(f"cannot fix coordinate {i}; there are {n}, numbered from 0.")
@@ -285,7 +284,7 @@ def is_tensor(thing: object) -> bool:
 
 
 def checked_tensor(x: Any, what: str) -> Any:
-    """A dense tensor of finite floats as it is; of integers, as float64."""
+    """Return a dense tensor of finite floats unchanged, and integers as float64."""
     import torch
 
     if x.layout != torch.strided:
@@ -301,7 +300,7 @@ def checked_tensor(x: Any, what: str) -> Any:
 
 
 def check_finite_tensor(x: Any, what: str, remedy: str = "") -> None:
-    """Refuse a tensor with a NaN or an infinity, and say where it stands."""
+    """Raise if a tensor holds NaN or an infinity, and say where."""
     finite = x.isfinite()
     if not bool(finite.all()):
         place = tuple((~finite).nonzero()[0].tolist())
@@ -309,7 +308,7 @@ def check_finite_tensor(x: Any, what: str, remedy: str = "") -> None:
 
 
 def checked_router_inputs(x: Any) -> Any:
-    """``x`` (m, d), an array or a tensor, as finite floats; half precision and float32 as they are."""
+    """Return ``x`` (m, d), an array or a tensor, as finite floats; half precision and float32 stay."""
     rows = checked_tensor(x, "router inputs") if is_tensor(x) else checked_floats(x, "router inputs")
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(
@@ -319,7 +318,7 @@ def checked_router_inputs(x: Any) -> Any:
 
 
 def checked_layer_inputs(x: Any, in_features: int, dtype: Any, name: str = "x") -> Any:
-    """``x`` (..., in_features) as rows (m, in_features) of the layer's ``dtype``, which only autocast lets differ."""
+    """Return ``x`` (..., in_features) as rows (m, in_features); only autocast takes a dtype other than the layer's."""
     import torch
 
     if not isinstance(x, torch.Tensor):

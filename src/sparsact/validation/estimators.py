@@ -1,4 +1,4 @@
-"""What scikit-learn checks of rows, and what it lets pass: masks, dates, and texts that would become numbers."""
+"""Checks of rows: scikit-learn's, and of masks, dates and texts, which it would take for numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_A_FIT: Final = {"reset", "multi_output", "y_numeric", "dtype", "accept_spars
 
 
 def checked_rows(learner: object, X: object, y: Any = "no_validation", **checks: Any) -> Any:
-    """X, or X and y, as :func:`sklearn.utils.validation.validate_data` returns them.
+    """Check X, or X and y, and return them as :func:`sklearn.utils.validation.validate_data` does.
 
     X may also be what exports an Arrow stream only, such as a relation of DuckDB or a reader of record batches.
 
@@ -39,12 +39,12 @@ def checked_rows(learner: object, X: object, y: Any = "no_validation", **checks:
     learns, numbers = not isinstance(y, str), checks.get("y_numeric", False)
     _check_kinds(X, "`X`", bit_strings=checks.get("reset", True), exact=learns)
     _check_kinds(y, "`y`", texts=not numbers, exact=numbers)
-    with _errors_name_place(X=X, y=y):
+    with errors_name_place(X=X, y=y):
         return validate_data(learner, X, y, **checks)
 
 
 def _nothing_to_find(X: object, y: object, checks: dict[str, Any]) -> TypeGuard[NDArray[np.float64]]:
-    """Whether X and y are plain arrays of finite float64 to fit: scikit-learn's first check searches for plugins."""
+    """Whether X and y are plain finite float64 arrays to fit, for which scikit-learn's slower checks are skipped."""
     fits = checks.get("reset", True) and checks.get("dtype") == "numeric" and not checks.keys() - _OF_A_FIT
     if not fits or type(X) is not np.ndarray or type(y) is not np.ndarray or not X.dtype == y.dtype == np.float64:
         return False
@@ -53,7 +53,7 @@ def _nothing_to_find(X: object, y: object, checks: dict[str, Any]) -> TypeGuard[
 
 
 def refuse_named_columns(learner: object, X: object) -> None:
-    """Refuse a frame where ``learner`` was fitted to the encoded columns of a table, which have an order but no names.
+    """Raise for a data frame if ``learner`` was fitted to encoded columns, which have an order but no names.
 
     Such a model would take columns by their places, and numbers that are not standardised.
     """
@@ -72,10 +72,10 @@ _ZEROS: Final = {"allow_all_zero_weights"} & signature(_check_sample_weight).par
 def checked_sample_weight(
     weights: object, X: NDArray[Any], *, allow_all_zero_weights: bool = False
 ) -> NDArray[np.float64]:
-    """Weights (m,) of the rows of X, none negative; ones if they are None."""
+    """Return the weights (m,) of the rows of X, none negative; ones if they are None."""
     _check_kinds(weights, "`sample_weight`")
     options = {"dtype": np.float64, **dict.fromkeys(_ZEROS, True)}
-    with _errors_name_place(sample_weight=weights):
+    with errors_name_place(sample_weight=weights):
         found = np.asarray(_check_sample_weight(weights, X, **options))
         if (found < 0).any():
             row = int(np.argmax(found < 0))
@@ -91,7 +91,7 @@ _WORD: Final = 8  # bytes of the integers that reach beyond
 
 
 def weights_as_counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights as numbers of rows; if their mean over rows of positive weight is below one, it is scaled to one.
+    """Scale weights to act as numbers of rows: a mean below one, over positive weights, becomes one.
 
     So that squares of sums neither overflow nor vanish, a mean is at most ``_MOST_ROWS`` and no weight less than
     ``_LEAST_SHARE`` of it: neither shows in a fit.
@@ -109,7 +109,7 @@ _MOST_REPEATED: Final = 1e9  # no table repeats more rows: larger weights are pr
 
 
 def are_counts(weights: NDArray[np.float64]) -> bool:
-    """Whether weights are numbers of rows, which are whole, rather than precisions of some unit."""
+    """Whether weights are whole numbers of rows, not precisions in some unit."""
     return bool((weights == np.floor(weights)).all()) and float(weights.sum()) <= _MOST_REPEATED
 
 
@@ -122,7 +122,7 @@ class OfClasses(Protocol):
 def class_places(
     learner: OfClasses, labels: NDArray[Any], classes: object = None, *, reset: bool, least: int = 2
 ) -> NDArray[np.intp]:
-    """Places (m,) of labels among the sorted ``classes_``, which the first call of ``fit`` or ``partial_fit`` sets.
+    """Return the places (m,) of labels in the sorted ``classes_``, which the first ``fit`` or ``partial_fit`` sets.
 
     Raises a ValueError for fewer classes than ``least``, for a label that is none of them, and where a later call names
     other ones.
@@ -157,7 +157,7 @@ def class_places(
 def _check_kinds(
     values: object, what: str, *, texts: bool = False, bit_strings: bool = False, exact: bool = False
 ) -> None:
-    """Refuse masked entries, dates, texts (unless ``texts``), and ``bit_strings`` that were read as integers.
+    """Raise for masked entries, dates, texts (unless ``texts``), and ``bit_strings`` read as integers.
 
     Where ``exact``, also integers that float64 would round.
     """
@@ -215,7 +215,7 @@ def first_text(column: NDArray[Any]) -> str | None:
 
 
 def _first_rounded(column: NDArray[Any]) -> int | None:
-    """Place of the first integer that is no float64, which would be taken for its neighbour."""
+    """Place of the first integer that float64 would round."""
     if column.dtype == object:
         large = [i for i, v in enumerate(column.flat) if isinstance(v, int | np.integer) and abs(int(v)) > _WHOLE]
     elif column.dtype.kind in "iu" and column.dtype.itemsize == _WORD:
@@ -236,7 +236,8 @@ def _lost_zeros(column: NDArray[Any]) -> bool:
 
 
 @contextmanager
-def _errors_name_place(**tables: object) -> Iterator[None]:
+def errors_name_place(**tables: object) -> Iterator[None]:
+    """Say in scikit-learn's errors that X has no columns, or where the first NaN or infinity stands."""
     try:
         yield
     except ValueError as error:

@@ -38,7 +38,7 @@ _NONNEGATIVE: Final = ("W", "B", "R", "C", "noise_sensitivity", "average_sensiti
 
 
 def checked_size(value: object, what: str, minimum: int = 1, maximum: int | None = None) -> int:
-    """An integer of any kind as an int, from ``minimum`` to ``maximum``."""
+    """Return an integer of any type as an int; raise outside ``minimum`` to ``maximum``."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{what} must be an integer; got {value!r}.")
     number = index(value)
@@ -56,37 +56,37 @@ def _checked_number(value: object, what: str, fits: Callable[[float], bool], nee
 
 
 def checked_number(value: object, what: str, below: float = inf) -> float:
-    """A number from 0 to below a limit, as a float."""
+    """Return a number from 0 to below a limit as a float."""
     return _checked_number(value, what, lambda x: 0 <= x < below, f"be a number in [0, {below:g})")
 
 
 def checked_limit(value: object, what: str) -> float:
-    """Seconds from 0, as a float; infinity is no limit."""
+    """Return seconds, 0 or more, as a float; infinity means no limit."""
     return _checked_number(value, what, lambda x: x >= 0, "be 0 or more seconds, or inf for no limit")
 
 
 def checked_positive(value: object, what: str) -> float:
-    """A finite number above 0 as a float."""
+    """Return a finite number above 0 as a float."""
     return _checked_number(value, what, lambda x: 0 < x < inf, "be a finite number above 0")
 
 
 def checked_probability(value: object, what: str) -> float:
-    """A number strictly between 0 and 1: a confidence, or the probability of a failure."""
+    """Return a number strictly between 0 and 1: a confidence, or the probability of a failure."""
     return _checked_number(value, what, lambda x: 0 < x < 1, "lie strictly between 0 and 1")
 
 
 def checked_share(value: object, what: str, reason: str = "") -> float:
-    """A number above 0 and at most 1; ``reason`` says why it must be."""
+    """Return a number above 0 and at most 1; ``reason`` says why it must be."""
     return _checked_number(value, what, lambda x: 0 < x <= 1, f"lie in (0, 1]{reason}")
 
 
 def checked_correlation(rho: object) -> float:
-    """``rho`` in [-1, 1]: a coordinate is flipped with probability (1 - rho) / 2."""
+    """Return ``rho`` in [-1, 1]: a coordinate is flipped with probability (1 - rho) / 2."""
     return _checked_number(rho, "`rho`", lambda x: -1 <= x <= 1, "lie in [-1, 1], as (1 - rho) / 2 is a probability")
 
 
 def checked_option(value: object, what: str, options: Iterable[Option]) -> Option:
-    """The option that ``value`` is, refused unless it is one."""
+    """Return ``value`` if it is one of the options; else raise a ValueError."""
     options = tuple(options)
     for option in options:
         if value == option:
@@ -95,14 +95,14 @@ def checked_option(value: object, what: str, options: Iterable[Option]) -> Optio
 
 
 def checked_generator(rng: object) -> np.random.Generator:
-    """``rng`` itself; a seed or None is refused, as a generator is made once and then passed on."""
+    """Return ``rng`` if it is a generator; raise for a seed or None, as a generator is made once and passed on."""
     if not isinstance(rng, np.random.Generator):
         raise ValueError(f"`rng` must be a numpy.random.Generator; got {rng!r}: pass numpy.random.default_rng(seed).")
     return rng
 
 
 def check_named(**parameters: Any) -> None:
-    """Refuse parameters of formulas that mean nothing, one rule per name: ``check_named(n=n, s=s, k=k)``.
+    """Raise if a parameter of a formula is out of range; each name has one rule: ``check_named(n=n, s=s, k=k)``.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def check_named(**parameters: Any) -> None:
 
 
 def _need(name: str, value: object) -> str | None:
-    """What the value must be, unless it is."""
+    """Return what the value must be; None if it is valid."""
     if name in _COUNTS:
         minimum, what = _COUNTS[name]
         fits = isinstance(value, int | np.integer) and value >= minimum
@@ -147,7 +147,7 @@ def _need(name: str, value: object) -> str | None:
 def check_sizes(
     record: object, *names: str, minimum: int = 1, maximum: int | None = None, optional: bool = False
 ) -> None:
-    """Fields of a frozen record that are integers in that range; None too where they are ``optional``."""
+    """Check that fields of a frozen record are integers in that range, or None if ``optional``."""
     for name in names:
         if not (optional and getattr(record, name) is None):
             size = checked_size(getattr(record, name), _field(record, name), minimum, maximum)
@@ -155,12 +155,12 @@ def check_sizes(
 
 
 def check_random_state(record: object) -> None:
-    """The field ``random_state`` of a router: an integer from 0 to below 2**63."""
+    """Check that ``random_state`` of a router is an integer from 0 to below 2**63."""
     check_sizes(record, "random_state", minimum=0, maximum=MAX_SEED)
 
 
 def check_numbers(record: object, *names: str, positive: bool = False, optional: bool = False) -> None:
-    """Fields of a frozen record that are finite, and not negative; above 0 where they must be ``positive``."""
+    """Check that fields of a frozen record are finite and 0 or more, or above 0 if ``positive``."""
     for name in names:
         value = getattr(record, name)
         if value is None and optional:
@@ -174,7 +174,7 @@ def check_numbers(record: object, *names: str, positive: bool = False, optional:
 
 
 def check_bool(record: object, name: str) -> None:
-    """A field of a record that is True or False."""
+    """Check that a field of a record is True or False."""
     if not isinstance(getattr(record, name), bool):
         raise TypeError(f"{_field(record, name)} must be True or False; got {getattr(record, name)!r}.")
 

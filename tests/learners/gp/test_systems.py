@@ -233,7 +233,7 @@ def test_the_sensitivity_is_the_derivative_of_the_density():
 
 def test_a_factor_names_what_is_wrong_and_jitter_mends_it():
     singular = np.ones((4, 4))
-    with pytest.raises(np.linalg.LinAlgError, match=r"needs a positive definite matrix.* order 2 is not"):
+    with pytest.raises(np.linalg.LinAlgError, match=r"must be positive definite.* order 2 is not: raise the noise"):
         Cholesky.of(singular.copy(order="F"))
     lower = Cholesky.of(singular.copy(order="F"), jitter=1e-6).lower
     np.testing.assert_allclose(lower @ lower.T, singular + 1e-6 * np.eye(4), atol=1e-12)

@@ -205,7 +205,7 @@ def test_bounds_that_are_none_are_refused(bounds, y, line):
 
 
 def test_logarithms_of_negative_numbers_are_refused():
-    with pytest.raises(ValueError, match=r"needs positive targets, and 2 are not \(the lowest: -1\)"):
+    with pytest.raises(ValueError, match=r"needs positive targets; 2 are not \(the lowest: -1\)"):
         sa.LatentRegressor(degree=1, link="log").fit(points(2), [-1.0, 0.0, 1.0, 2.0])
 
 

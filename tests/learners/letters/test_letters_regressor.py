@@ -184,6 +184,7 @@ def test_amino_acids_at_sites_where_no_row_has_them():
     [
         (["AC", "ACD", "AC"], r"row 0, 'AC', has 2 letters, and row 1, 'ACD', has 3"),
         (["", ""], "without letters"),
+        (np.zeros((4, 0)), r"`X` has no columns; pass one or more for each row\. .* 0 feature\(s\)"),
         (["AC", "AC", "AC"], "all rows have the same letters"),
         (np.arange(130).reshape(65, 2), "site 0 has 65 different letters, and at most 64"),
     ],

@@ -8,10 +8,13 @@ import pytest
 from grids import few_of
 from hashed_rows import families, model, rows
 from sklearn.base import clone
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparsact import LSHClassifier, LSHRegressor
 from sparsact.kernels.hashing import hash_generator
+from sparsact.learners.lsh import estimator
 from sparsact.learners.lsh.layout import differing_arrays, random_rotation
+from sparsact.learners.lsh.model_choice import choose
 
 X, Y = rows(m=120)
 QUERIES = rows(m=37, seed=4)[0]
@@ -96,6 +99,21 @@ def test_threads_change_nothing():
     one, two = (model(n_jobs=n).fit(X, Y) for n in (1, 2))
     np.testing.assert_array_equal(one.predict(QUERIES), two.predict(QUERIES))
     np.testing.assert_array_equal(one.predict_interval(QUERIES), two.predict_interval(QUERIES))
+
+
+def test_the_layout_of_few_rows_is_chosen_on_one_thread(monkeypatch):
+    seen = []
+
+    def watched(*args):
+        seen.append({pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"})
+        return choose(*args)
+
+    monkeypatch.setattr(estimator, "choose", watched)
+    for most in (estimator.WORTH_THREADS, 0):
+        monkeypatch.setattr(estimator, "WORTH_THREADS", most)
+        with threadpool_limits(2, "openmp"):
+            model().fit(X, Y)
+    assert seen == [{1}, {2}]
 
 
 def test_copies_and_clones():

@@ -25,9 +25,7 @@ def test_a_table_that_forgets_rows_is_the_same_but_for_removal(tmp_path):
     assert len(other.table_.rows) == 0
     other.save(tmp_path / "forgetful")
     for forgetful in (other, sparsact.load(tmp_path / "forgetful")):
-        with pytest.raises(
-            ValueError, match=r"remembers no rows, so none can be removed: .*blank\(remember_rows=False\)"
-        ):
+        with pytest.raises(ValueError, match=r"remembers no rows to remove: .*blank\(remember_rows=False\)"):
             forgetful.remove(X[:1], Y[:1])
         assert forgetful.n_samples_seen_ == 211
 

@@ -134,7 +134,7 @@ class CubeKernel:
         )
 
     def times(self, number: float) -> Self:
-        """The kernel of the function times a positive number, whose square need not be a float."""
+        """Kernel of the function times a positive number, whose square may overflow."""
         return replace(self, components=tuple(component.times(number) for component in self.components))
 
     @property

@@ -237,7 +237,7 @@ def check_router(router: Router, columns: int, n_units: int) -> None:
 
 
 def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bool, seed: tuple[int, ...]) -> Router:
-    """The router of that name, or the router itself."""
+    """Make a router by its name, or return the router itself."""
     if absolute and router != TopK.name:
         raise ValueError(f'`absolute` ranks the values of router="top_k"; leave it out for {router!r}.')
     if isinstance(router, Router):

@@ -1,4 +1,4 @@
-"""Normal targets by the Cholesky factor of their covariances: its jitter, messages and memory, and log densities."""
+"""Cholesky factors of covariance matrices, with jitter, memory checks and log densities of normal targets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Cholesky:
 
     @classmethod
     def of(cls, matrix: Array, *, jitter: float = 0.0) -> Self:
-        """The factor of a symmetric matrix in Fortran order, whose memory it takes.
+        """Factorise a symmetric matrix in Fortran order, in its memory.
 
         ``jitter`` is the share of the diagonal that is added to it, for matrices that are singular to rounding. A
         LinAlgError is raised if the matrix is not positive definite in floating point.
@@ -32,14 +32,13 @@ class Cholesky:
         factor, info = lapack.dpotrf(matrix, lower=1, clean=1, overwrite_a=1)
         if info:
             raise np.linalg.LinAlgError(
-                f"a Cholesky factor needs a positive definite matrix, and the leading minor of order {info} is not "
-                "positive: the noise is too small; raise the noise variance."
+                f"covariances must be positive definite; their leading minor of order {info} is not: raise the noise."
             )
         return cls(factor)
 
     @classmethod
     def nearly_of(cls, matrix: Array) -> Self:
-        """The factor of a symmetric matrix with the least jitter that makes it positive definite, else of 1e-12."""
+        """Factorise a symmetric matrix with the least jitter that makes it positive definite; else its diagonal."""
         for jitter in (0.0, 1e-12, 1e-9, 1e-6):
             try:
                 return cls.of(np.array(matrix, order="F"), jitter=jitter)
@@ -48,11 +47,11 @@ class Cholesky:
         return cls(np.diag(np.sqrt(np.maximum(matrix.diagonal(), 1e-300) + 1e-12)))
 
     def solve(self, vectors: Array) -> Array:
-        """Inverse times vectors (m,) or (m, k)."""
+        """Multiply vectors (m,) or (m, k) by the inverse matrix."""
         return np.asarray(cho_solve((self.lower, True), vectors, check_finite=False))
 
     def halved(self, vectors: Array) -> Array:
-        """Inverse of the factor times vectors (m, k): products of such columns are products by the inverse matrix."""
+        """Multiply vectors (m, k) by the inverse factor; inner products of the results are in the inverse matrix."""
         return np.asarray(solve_triangular(self.lower, vectors, lower=True, check_finite=False))
 
     def log_determinant(self) -> float:
@@ -60,7 +59,7 @@ class Cholesky:
         return 2 * float(np.log(self.lower.diagonal()).sum())
 
     def lower_inverse(self) -> Array:
-        """The inverse on and below the diagonal, zero above."""
+        """Inverse matrix on and below the diagonal, zero above."""
         return np.asarray(lapack.dpotri(self.lower, lower=1)[0])
 
 
@@ -70,7 +69,7 @@ def log_density(quadratic: float, log_determinant: float, m: int) -> float:
 
 
 def log_density_sensitivity(matrix: Array, y: Array) -> tuple[float, Array]:
-    r"""Log density of normal targets y (m,), and its derivatives by their covariances A (m, m).
+    r"""Log density of normal targets y (m,), and its derivatives with respect to their covariances A (m, m).
 
     .. math:: \log p(y) = -\tfrac12 y^\top \alpha - \tfrac12 \log |2 \pi A|, \qquad
               \frac{\partial \log p}{\partial A} = \tfrac12 (\alpha \alpha^\top - A^{-1}), \qquad \alpha = A^{-1} y,
@@ -88,9 +87,9 @@ def log_density_sensitivity(matrix: Array, y: Array) -> tuple[float, Array]:
 
 
 def check_room(n_rows: int) -> None:
-    """Refuse a matrix of the rows for which there is no memory."""
+    """Raise if there is no memory for the covariances of the rows."""
     if not has_room(2 * 8 * n_rows**2):
         raise ValueError(
-            f"a Cholesky factor of {n_rows:,} distinct rows needs {8 * n_rows**2 / 2**30:.1f} GiB twice, more than is "
-            "free: pass fewer rows; where a model of more than 20 columns has max_inducing, lower it."
+            f"covariances of {n_rows:,} distinct rows need {16 * n_rows**2 / 2**30:.1f} GiB, more than is free: pass "
+            "fewer rows, or lower max_inducing if the model has it (more than 20 columns)."
         )

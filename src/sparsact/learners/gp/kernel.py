@@ -1,4 +1,4 @@
-"""What a Gaussian process needs of a covariance function."""
+"""The protocol of covariance functions of Gaussian processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Points = NDArray[Any]  # (m, n): bits as float64, or letters as integers
 
 
 class Kernel(Protocol):
-    """A covariance of values at points, with the same variance at all of them."""
+    """Covariance function with the same variance at all points."""
 
     @property
     def theta(self) -> Array:

@@ -1,4 +1,4 @@
-r"""Laplace's approximation of a process and of its noise, under any measurement, by damped steps of Newton's method.
+r"""Laplace's approximation of a process and its noise, for any likelihood, by damped Newton steps.
 
 In units of the noise, :math:`\eta = \gamma f` has the prior :math:`N(0, K)`, so that the joint mode of
 :math:`\eta` and :math:`\gamma = 1/\sigma` has the noise of greatest marginal likelihood. With the curvatures W of the
@@ -38,7 +38,7 @@ class Mode(NamedTuple):
 
 
 class Working(NamedTuple):
-    r"""The normal measurement with the derivatives of another: targets t, weights W, and what depends on the noise.
+    r"""A normal likelihood with the derivatives of another: targets t, weights W, and terms of the noise.
 
     ``mixed`` are b (m,); ``gradient`` and ``curvature`` the derivative of the log-likelihood by :math:`\gamma` and its
     negative second one.
@@ -52,19 +52,19 @@ class Working(NamedTuple):
 
 
 class MeasuredFunction(Protocol):
-    """What was measured of a function at m points."""
+    """Likelihood of measurements of a function at m points."""
 
     def log_likelihood(self, at: Mode) -> float:
         """Log-likelihood, up to a constant."""
 
     def working(self, at: Mode) -> Working:
-        """The normal measurement with the same derivatives."""
+        """Normal likelihood with the same derivatives."""
 
 
 def laplace_mode(
     measurement: MeasuredFunction, system_of: Callable[[Array], System], start: Mode, max_iter: int
 ) -> Solved[Mode]:
-    """The most probable function and noise; the residual is the gain of the last step.
+    """Find the most probable function and noise; the residual is the gain of the last step.
 
     It has converged if no step of any length leads up, or a step hardly gains. ``system_of`` has K + 1 / W
     for weights (m,).
@@ -94,7 +94,7 @@ def laplace_mode(
 
 
 def _aim(at: Mode, working: Working, system_of: Callable[[Array], System]) -> Mode:
-    """Where a whole Newton step leads."""
+    """Target of a full Newton step."""
     targets = np.stack([working.targets, working.mixed / working.weights])
     system = system_of(working.weights)
     solved = system.solve(targets, _TOLERANCE).checked(system.solver, system.remedy)

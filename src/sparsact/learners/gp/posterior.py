@@ -1,4 +1,4 @@
-"""The posterior of a function given its targets: values, deviations and draws, over any system."""
+"""Posterior of a function given its targets: means, variances and draws, for any system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparsact.learners.gp.systems.system import System
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Gaussian posterior of a function, in the units of the targets: ``alpha`` (m,) is the inverse times these."""
+    """Gaussian posterior of a function, in units of the targets; ``alpha`` (m,) is the inverse times the targets."""
 
     system: System
     alpha: Array
@@ -32,5 +32,5 @@ class Posterior:
         return np.asarray(self.values(points) + rng.standard_normal((n_samples, len(points))) @ root.T)
 
     def moments(self, cross: Array, prior: Array) -> tuple[Array, Array]:
-        """Means and variances (k,) of quantities of prior variances (k,), by their covariances (m, k) with the rows."""
+        """Means and variances (k,) of quantities, from prior variances (k,) and covariances (m, k) with the rows."""
         return np.asarray(self.alpha @ cross), np.maximum(prior - self.system.explained(cross), 0.0)

@@ -1,4 +1,4 @@
-r"""What measurements at new points would take from variances: rank-one updates of a posterior, whatever is measured.
+r"""Reduction of variances by measurements at new points: rank-one updates of a posterior.
 
 With the posterior covariance C of a process f, a measurement at x with noise of variance :math:`s^2` takes
 
@@ -31,7 +31,7 @@ _LEAST_DEVIATION: Final = 1e-100  # whose inverse has a square
 
 
 class Quantities(NamedTuple):
-    """Linear quantities of a function, such as coefficients: prior variances (q,), and covariances with values.
+    """Linear functionals, such as coefficients, with prior variances (q,) and covariances with values.
 
     ``covariances`` takes points (m, n) and returns covariances (q, m) of the quantities with the values there.
     """
@@ -42,7 +42,7 @@ class Quantities(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """A posterior, the matrix of its rows or of some of them, and the noise variance of a new measurement."""
+    """A posterior, the matrix of all or some of its rows, and the noise variance of a new measurement."""
 
     posterior: Posterior
     system: DenseSystem
@@ -54,7 +54,7 @@ class Belief:
         return np.asarray(np.maximum(quantities.variances - known, 0.0))
 
     def roughness(self, points: Points) -> Array:
-        r"""How far rows near each point were from what the others predict, over all rows' mean, (N,).
+        r"""Leave-one-out errors of the rows near each point, relative to the mean over all rows, (N,).
 
         .. math:: \frac{\sum_i \rho(x, x_i)^2 z_i^2 + \bar z}{\bar z\, (\sum_i \rho(x, x_i)^2 + 1)}, \qquad
                   z_i^2 = \frac{(A^{-1} y)_i^2}{(A^{-1})_{ii}},
@@ -76,14 +76,14 @@ class Belief:
         return np.asarray(sums[:, 0] / sums[:, 1])
 
     def with_rows(self, points: Points) -> Belief:
-        """The same after measurements at points (j, n) that are as predicted."""
+        """The posterior after measurements at points (j, n) that equal the predictions."""
         system, noise = self.system, np.append(self.system.noise, np.full(len(points), self.noise))
         return replace(self, system=DenseSystem(system.kernel, np.concatenate([system.points, points]), noise))
 
 
 @dataclass(eq=False)
 class Prospects:
-    """The posterior at candidates, and what it is after measurements, which are taken to be as predicted.
+    """Posterior at candidates, updated by measurements that are assumed to equal the predictions.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Prospects:
 
     @classmethod
     def of(cls, belief: Belief, points: Points, quantities: Quantities, room: int) -> Self:
-        """With room for measurements: ``m**2`` products a candidate."""
+        """Prospects of candidates, with room for measurements: ``m**2`` products per candidate."""
         system = belief.system
         half = np.zeros((len(system) + room, len(points)))
         known = half[: len(system)]
@@ -124,7 +124,7 @@ class Prospects:
         return cls(belief, points, half, len(system), belief.posterior.values(points), variances, covariances)
 
     def at(self, place: int) -> Self:
-        """One of the candidates alone."""
+        """Prospects of a single candidate."""
         own = slice(place, place + 1)
         half, means, variances, covariances = (
             part[..., own] for part in (self.half, self.means, self.variances, self.covariances)
@@ -132,7 +132,7 @@ class Prospects:
         return type(self)(self.belief, self.points[own], half, self.n_known, means, variances, covariances)
 
     def measure(self, one: Prospects) -> None:
-        """Update by a measurement at one point, given by its own prospects: ``N (m + q)`` products."""
+        """Update for a measurement at one point, given by its prospects: ``N (m + q)`` products."""
         cross = self.belief.system.kernel.covariance(one.points, self.points)[0] - one.half[:, 0] @ self.half
         deviation = float(np.sqrt(one.variances[0] + self.belief.noise))
         self.half[self.n_known] = cross / deviation
@@ -141,7 +141,7 @@ class Prospects:
         self.n_known += 1
 
     def falls(self) -> Array:
-        """What a measurement at each candidate takes from the sum of the quantities' variances, (N,)."""
+        """Reduction of the sum of the quantities' variances by a measurement at each candidate, (N,)."""
         squares = np.einsum("qn,qn->n", self.covariances, self.covariances)
         return np.asarray(squares / (self.variances + self.belief.noise))
 

@@ -1,4 +1,4 @@
-"""Searches for the parameters of greatest posterior density, by derivatives of different price.
+"""Searches for the parameters of maximum posterior density: L-BFGS, Fisher scoring and Adam.
 
 :func:`by_quasi_newton` if the value and its gradient are exact: tens of steps, and nothing else must be known.
 :func:`by_scoring` if gradients are costly or estimated by random probes, and the expected information known: few steps.
@@ -28,7 +28,7 @@ _SMALL_GAIN: Final = 0.5  # of log-likelihood, half the Newton decrement
 def by_quasi_newton(
     log_density: Callable[[Array], tuple[float, Array]], start: Array, *, max_steps: int = MAX_STEPS
 ) -> Solved[Array]:
-    """Parameters (k,) of greatest density, by L-BFGS from a start (k,).
+    """Find parameters (k,) of maximum density by L-BFGS from a start (k,).
 
     ``log_density`` has a value and its gradient. The residual is the largest derivative.
     """
@@ -52,7 +52,7 @@ def by_scoring(
     information: Array | None = None,
     max_steps: int = MAX_SCORING_STEPS,
 ) -> Solved[tuple[Array, Array | None]]:
-    """Parameters (k,) of greater density, and the expected information (k, k) near them, by Fisher scoring.
+    """Find parameters (k,) of higher density by Fisher scoring, and the expected information (k, k) near them.
 
     ``information`` is that of a search before, which serves while steps are small. The residual is the gain of log
     density that one more step promises.
@@ -82,7 +82,7 @@ def by_scoring(
 
 
 class Adam:
-    """Adam with decoupled decay: arrays change in place, and lose their decay times the rate at each step.
+    """Adam with decoupled weight decay; arrays change in place.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Adam:
         self.squares = [np.zeros_like(one) for one in parameters]
 
     def step(self, gradient: Sequence[NDArray[Any]], rate: float) -> None:
-        """One step down, which overwrites the gradient."""
+        """Take one step of descent; the gradient is overwritten."""
         self.steps += 1
         first, second = (1 - moment**self.steps for moment in self.moments)
         rest = np.sqrt(second)

@@ -35,14 +35,14 @@ LINK_NAMES: Final = ("identity", "log", "sigmoid", "monotone")  # from the simpl
 
 @dataclass(eq=False, repr=False)
 class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
-    r"""A latent function on the cube, measured through a curve, with noise, between bounds.
+    r"""Regression on a latent function of bits that is measured through a curve, with noise and between bounds.
 
     .. math:: y = \mathrm{clip}(g(f(x)) + \varepsilon,\ lower,\ upper), \qquad
               f(x) = \sum_S \hat f(S)\, \chi_S(x), \qquad \varepsilon \sim N(0, \sigma^2).
 
-    A floor or a curve bends an additive function into one with interactions of every size. Here f, the curve g and the
-    noise maximise the likelihood of what was measured: of a target at its bound it is known only that the truth is
-    there or beyond (Tobit, [1]_).
+    A floor or a curve makes an additive function look as if it had interactions of every size. This model fits f, the
+    curve g and the noise by maximum likelihood. A target at its bound says only that the true value is there or beyond
+    (Tobit, [1]_).
 
     Several targets may measure the same additive traits: energies of folding and of binding [3]_. See ``link``.
 
@@ -52,29 +52,29 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
         ``"low-degree"``: a polynomial of all products of up to ``degree`` columns. ``"gp"``: a Gaussian process of the
         default kernel of :class:`CubeGPRegressor`, by Laplace's approximation.
     degree : int or "auto", default="auto"
-        Of the polynomial. ``"auto"``: up to 4, chosen with the link by the log-likelihood of held-out rows; a higher
-        degree must be ahead by two standard errors. Of a process: of the polynomial that the curve is learned with.
-        Of shared traits: 1.
+        Degree of the polynomial. ``"auto"`` tries up to 4, and chooses it and the link by the log-likelihood of
+        held-out rows; a higher degree must be better by two standard errors. A process learns the curve with this
+        polynomial. Shared traits need 1.
     link : str, or sequence of one for each target, default="identity"
-        The curve. ``"identity"``: none. ``"log"``: f and the noise are added up to log y. ``"sigmoid"``: logistic, its
-        asymptotes learned; targets may lie beyond them, by noise. ``"monotone"``: an increasing cubic spline (global
-        epistasis, [2]_). ``"auto"``: the simplest that no other is ahead of by two standard errors.
-        ``"two-state"``: level and height of the folded fraction :math:`1 / (1 + e^{f_0})`; ``"three-state"``: of the
-        bound fraction :math:`1 / (1 + e^{f_k} (1 + e^{f_0}))`. Several targets share the energy :math:`f_0`, in kT, and
-        each of three states has a binding energy :math:`f_k` of its own: ``("two-state", "three-state")`` has the
-        traits folding and binding. Beside these, targets may measure :math:`f_0` by the first three links.
+        The curve. ``"identity"``: none. ``"log"``: log y is f plus noise. ``"sigmoid"``: a logistic curve with learned
+        asymptotes; noise may carry targets beyond them. ``"monotone"``: an increasing cubic spline (global epistasis,
+        [2]_). ``"auto"``: the simplest curve, unless another is better by two standard errors. ``"two-state"``: the
+        folded fraction :math:`1 / (1 + e^{f_0})`, and ``"three-state"``: the bound fraction
+        :math:`1 / (1 + e^{f_k} (1 + e^{f_0}))`, with learned level and height. Targets share the energy :math:`f_0`, in
+        kT; each target with three states has its own binding energy :math:`f_k`. ``("two-state", "three-state")`` thus
+        learns folding and binding. Other targets may measure :math:`f_0` by the first three links.
     censoring : tuple (lower, upper), "auto" or None, default="auto"
-        The bounds at which targets are pinned, None for a side without one. ``"auto"``: the lowest and the highest
-        target, where at least 3 % of the rows are, and three times as many as at any number in between. Of several
-        targets each has these bounds.
+        Bounds at which targets are censored; None for a side without one. ``"auto"`` takes the lowest and the highest
+        target as bounds if at least 3 % of the rows have them, and three times as many as have any value in between.
+        All targets have the same bounds.
     alpha : float or "auto", default="auto"
-        Ridge penalty on the polynomial's coefficients but the intercept, in units of the noise, as of scikit-learn's
-        ``Ridge``. ``"auto"``: one for each degree, which maximise the marginal likelihood.
+        Ridge penalty on the coefficients except the intercept, in units of the noise, as in scikit-learn's ``Ridge``.
+        ``"auto"``: one penalty for each degree, by maximum marginal likelihood.
     domain : {"auto", "cube", "real"}, default="auto"
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are cut at
         their medians. ``"auto"``: the cube if the values allow it.
     max_iter : int, default=500
-        Largest number of Newton steps for given penalties, and of steps in the penalties; a warning if more are needed.
+        Most Newton steps for given penalties, and most steps in the penalties; a warning if more are needed.
     random_state : int, RandomState or None, default=None
         Seed of folds and of the rows that kernels are learned from.
 
@@ -93,8 +93,8 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
     n_iter_ : int
         Number of Newton steps over all penalties.
     spectrum_ : Spectrum, or list of one for each of several traits
-        The latent's; in units of y (log y), of a sigmoid's argument, or with ``"monotone"`` of mean 0 and variance 1.
-        Of traits in kT: where a column of bits turns from 0 to 1, its energy changes by -2 times its coefficient.
+        Spectrum of f, in units of y (log y), of a sigmoid's argument, or with ``"monotone"`` of mean 0 and variance 1.
+        Traits are in kT: if a bit changes from 0 to 1, the energy changes by -2 times its coefficient.
     encoding_ : str
         ``"signs"`` or ``"bits"``; None for columns that were cut at ``cuts_``.
     n_features_in_ : int
@@ -102,14 +102,13 @@ class LatentRegressor(FittedLatent, RegressorMixin, BaseEstimator):  # type: ign
 
     Notes
     -----
-    A step of a polynomial costs a product of its monomials with themselves, :math:`m D^2` for D monomials of m rows;
-    ten steps are usual, with a curve 50. Up to 1,000 monomials are tried, and up to 2,000
-    columns without products. Where rows differ from each other in few columns, monomials are sparse and a step costs
-    m times the square of that number, and D^3. Processes are as :class:`CubeGPRegressor` in
-    time and memory, about ten times.
+    A step for a polynomial of D monomials and m rows costs :math:`m D^2` operations. Ten steps are usual, and 50 with a
+    curve. Up to 1,000 monomials are tried, and up to 2,000 columns without products. If rows differ from each other in
+    few columns, monomials are sparse: a step costs m times the square of that number, and D^3. A process takes
+    more time and memory than :class:`CubeGPRegressor`, by a factor of about ten.
 
-    Intervals, and deviations of latents, come from the curvature of the likelihood, curve and noise being uncertain,
-    with Student's t of the measured rows less the parameters. Intervals of a process take its curve and noise as known.
+    Intervals, and deviations of latents, come from the curvature of the likelihood, with Student's t of the measured
+    rows minus parameters. They count the uncertainty of curve and noise; intervals of a process do not.
 
     References
     ----------

@@ -87,9 +87,8 @@ class Targets:
         """The same of log y; every y must be positive."""
         if not (self.y > 0).all():
             raise ValueError(
-                f'link="log" needs positive targets, and {(self.y <= 0).sum():,} are not (the lowest: '
-                f"{self.y.min():g}); choose another link, or clip the targets to the least that can be measured and "
-                "name it as the lower bound of `censoring`."
+                f'link="log" needs positive targets; {(self.y <= 0).sum():,} are not (the lowest: {self.y.min():g}): '
+                "choose another link, or clip targets to the detection limit and pass it as lower bound of `censoring`."
             )
         return replace(self, y=np.log(self.y), bounds=log_bounds(self.bounds))
 

@@ -26,7 +26,7 @@ from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.column_scales import exponents_of
 from sparsact.statistics.conformal import kept_errors
 from sparsact.transaction import locked, transaction
-from sparsact.validation.estimators import are_counts, checked_sample_weight, refuse_named_columns
+from sparsact.validation.estimators import are_counts, checked_sample_weight, errors_name_place, refuse_named_columns
 
 MOST_ERRORS: Final = 4_096  # of rows left out, that are kept as quantiles
 LARGEST_GRID: Final = 1 << 22  # cells on which a fitted function is decomposed
@@ -139,7 +139,8 @@ class LettersRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # s
             Numbers of rows that each row counts as, or precisions.
         """
         self._validate_params()
-        rows, targets = validate_data(self, characters_of(X), y, dtype=None, y_numeric=True, ensure_min_samples=2)
+        with errors_name_place(y=y):
+            rows, targets = validate_data(self, characters_of(X), y, dtype=None, y_numeric=True, ensure_min_samples=2)
         weights = checked_sample_weight(sample_weight, targets)
         there = weights > 0
         rows, targets, weights = rows[there], np.asarray(targets, dtype=np.float64)[there], weights[there]

@@ -65,8 +65,8 @@ def variance_shares(
     family, design, freedom = solution.polynomial.family, solution.design, solution.residual_degrees_of_freedom
     if not isinstance(design, NormalEquations) or solution.penalty.kind != "ridge" or freedom <= 0:
         raise ValueError(
-            f'solver_ = "{solution.solver}", or a file, leaves no covariance of the coefficients; fit more rows than '
-            'monomials with solver="auto", or read Spectrum.of(model, measure=...).weight_by_degree().'
+            f'shares need a covariance of the coefficients, which solver_="{solution.solver}" or a file lacks: fit '
+            'more rows than monomials with solver="auto", or use Spectrum.of(model, measure=...).weight_by_degree().'
         )
     if not (known := design.identified[1:]).all():
         raise ValueError(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.kernels.hashing import hash_generator
@@ -31,6 +32,7 @@ from sparsact.validation.arrays import aligned, check_row_weights
 from sparsact.validation.estimators import checked_sample_weight
 
 MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest target
+WORTH_THREADS: Final = 1 << 18  # numbers in X; with fewer, a team of threads gains little and may wait long
 ENOUGH_FOR_LAYOUT: Final = 2048  # rows; a stream that began with fewer keeps them till then
 
 
@@ -100,7 +102,9 @@ class LSHModel(FittedLSH):
         batch = self._encoded(raw)
         given = self.random_state
         seed = int(given if isinstance(given, int | np.integer) else check_random_state(given).randint(2**31))
-        choice = choose(batch.X, batch.y, batch.row_weights(), self._config(), hash_generator(seed))
+        # Of scikit-learn's trees too: teams of threads that meet at each node wait for one another on busy cores.
+        with threadpool_limits(1 if batch.X.size < WORTH_THREADS else None, "openmp"):
+            choice = choose(batch.X, batch.y, batch.row_weights(), self._config(), hash_generator(seed))
         tuned, sources = choice.tuned, self._inputs.sources
         self.bucket_width_, self.alpha_, self.directions_ = tuned.bucket_width, tuned.alpha, tuned.directions
         self.trials_ = tuned.trials
@@ -158,8 +162,8 @@ class LSHModel(FittedLSH):
         check_is_fitted(self)
         if not self.table_.keeps_rows:
             raise ValueError(
-                "the model remembers no rows, so none can be removed: it was saved with statistic=False, begun by "
-                "blank(remember_rows=False), or learned in parts; fit again, and save with statistic=True."
+                "the model remembers no rows to remove: it was saved with statistic=False, begun by "
+                "blank(remember_rows=False), or fitted in parts; fit again, and save with statistic=True."
             )
         raw = self._validated(X, y, sample_weight, reset=False).positive()
         self.table_.remove(*seen_by_table(self._encoded(raw), self._fixed))

@@ -107,9 +107,8 @@ class TablePredictor(CompiledPredictor):
         """The same for a predictor without sums; a ValueError if it would need them."""
         if self.model.nearest is not None:
             raise ValueError(
-                f"fallback={self.policy.fallback!r} looks for the nearest bucket by sums that a predictor of "
-                'coefficients does not hold; call set_params(fallback="mean") first, or take predictor() without '
-                "`dtype` and limits."
+                f"fallback={self.policy.fallback!r} needs sums, which a compact predictor lacks: call "
+                'set_params(fallback="mean") first, or predictor() without `dtype` and limits.'
             )
         return self.ends
 

@@ -38,11 +38,12 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     Parameters
     ----------
     n_tables : int or "auto", default="auto"
-        Number of hash tables T in a stage. More tables are more accurate and slower. ``"auto"`` starts at 16, doubles
-        the number while that lowers the held-out error by 3 %, and takes 64 for few rows.
+        Number of hash tables T per stage. More tables are more accurate and slower. ``"auto"`` starts with 16 and
+        doubles the number as long as that lowers the held-out error by 3 %. For few rows it takes 64.
     n_hashes : int or "auto", default="auto"
-        Number of codes per table. For grids, their dimension p; by default, the number of principal directions with
-        99 % of the variance, at most 8. Euclidean: 4 for each dimension. Hyperplanes: chosen by the held-out error.
+        Number of codes per table. For grids it is their dimension p, by default the number of principal directions with
+        99 % of the variance, at most 8. Euclidean hashes take 4 codes per dimension. For hyperplanes the held-out error
+        decides.
     bucket_width : float or "auto", default="auto"
         Side of a cell: for grids in standard deviations of the leading direction, for ``"euclidean"`` in units of X.
         ``"auto"`` takes the width with the least held-out error.
@@ -53,18 +54,18 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         :math:`\lfloor (\langle a, x \rangle + b) / \text{width} \rfloor` with normal a, literally Theorem 4.1 at
         ``degree=0, n_tables=1``. ``"hyperplane"``: sign patterns about the mean.
     fallback : {"coarse", "nearest", "mean", "nan", "raise"}, default="coarse"
-        Prediction for inputs whose buckets are all empty. ``"coarse"``: the mean, less the linear trend, of the first
-        cell with rows among cells 2, 4, 8, ... times as wide; each costs a look-up. ``"nearest"``: the mean of the
-        nearest bucket, by the mean position of its rows in local coordinates, or for degree 0 in up to 64 principal
-        coordinates (Theorem 4.1 uses the nearest row, which a table of sums does not store); after an update, the
-        first such input builds an index of all buckets. Otherwise the mean of all rows, NaN, or an error.
+        Prediction for inputs whose buckets are all empty. ``"coarse"`` looks into cells 2, 4, 8, ... times as wide, and
+        takes the mean residual from the linear trend in the first cell with rows. ``"nearest"`` takes the mean of the
+        nearest bucket, by the mean position of its rows in local coordinates (degree 0: in up to 64 principal
+        coordinates). Theorem 4.1 uses the nearest row, which tables do not store. After an update, the first such input
+        builds an index of all buckets. The others return the mean of all rows, NaN, or an error.
     random_state : int, RandomState or None, default=None
         Seed of the hash functions; its stream always differs from ``numpy.random.default_rng`` of the same seed.
     alpha : float or "auto", default="auto"
         Ridge penalty on the polynomial without its constant, in units of rows whose features have size one.
     directions : {"auto", "principal", "standard", "gradients"}, default="auto"
-        Directions of the grids: principal directions of the rows; the same after scaling columns to deviation 1;
-        directions along which the target changes, from local slopes; ``"auto"``: the ones with the least error.
+        Directions of the grids. ``"principal"``: of the rows; ``"standard"``: of columns scaled to deviation 1;
+        ``"gradients"``: where the target changes, by local slopes; ``"auto"``: the directions with the least error.
     min_count : int, default=1
         Buckets with fewer rows count as empty (Theorem C.1 keeps only buckets of a least volume).
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
@@ -74,17 +75,17 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     n_jobs : int or None, default=None
         Threads of prediction; see :func:`sparsact.kernels.dispatch.threads`.
     n_stages : int or "auto", default="auto"
-        Number of stages of tables; each learns the out-of-sample residuals of the earlier ones. ``"auto"`` has up to 4,
-        while each lowers the held-out error by at least 2 %; families other than ``"pca_grid"`` have one stage.
+        Number of stages of tables. Each learns the out-of-sample residuals of the earlier stages. ``"auto"`` adds
+        up to 4 stages that lower the held-out error by 2 % or more. Families other than ``"pca_grid"`` have one stage.
     base : {"linear", "constant", "trees", "auto"}, default="linear"
-        Model subtracted from the targets first: a linear trend, the mean, or boosted trees and the trend of their
-        out-of-fold residuals. The better of LightGBM and CatBoost learns the trees, or scikit-learn if neither is
-        installed. ``"auto"``: trees if they clearly lower the held-out error, else the trend.
+        Model that is subtracted from the targets first: a linear trend, the mean, or boosted trees with the trend of
+        their out-of-fold residuals. The better of LightGBM and CatBoost fits the trees, or scikit-learn if neither is
+        installed. ``"auto"`` takes trees if they clearly lower the held-out error, else the trend.
     columns : {"auto", "all"}, default="auto"
         Columns that the tables use: ``"auto"`` drops the columns that trees use least, if that lowers the error.
     extrapolate : {"clip", "linear", "nan"}, default="clip"
-        Result for a predicted value outside the range of the targets seen: the nearest end of the range, the value
-        itself (far away, the linear trend), or NaN.
+        What to return for predictions outside the range of the targets seen: the nearest end of the range, the
+        prediction itself (far away, the linear trend), or NaN.
 
     Attributes
     ----------
@@ -109,13 +110,13 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     Notes
     -----
-    The hash functions, a linear trend, and the units of the target are chosen from the rows of ``fit``, or the first
-    2,048 of ``partial_fit``, and then kept. A row costs T hashes of p projections and a look-up; a bucket of degree
-    1 holds about :math:`p^2/2` sums. Removing takes back what adding gave, up to rounding. Rows with a column more than
-    100 interquartile ranges off have no say in the choice; rows more than 2^50 cells off are refused.
+    The hash functions, a linear trend, and the units of the target are chosen from the rows of ``fit``, or from the
+    first 2,048 rows of ``partial_fit``, and then kept. A row costs T hashes of p projections and a look-up. A bucket of
+    degree 1 holds about :math:`p^2/2` sums. Removing a row undoes adding it, up to rounding. Rows with a column more
+    than 100 interquartile ranges off do not influence the choice; rows more than 2^50 cells off raise an error.
 
-    NaN in X is a missing value: the column's median stands for it, beside an indicator if ``fit`` met some in this
-    column. These rules are frozen too, so that rows with missing values and categories are removed and merged exactly.
+    NaN in X is a missing value. It is replaced by the column's median, with an indicator if ``fit`` saw missing values
+    in this column. These rules are kept too, so that rows with missing values or categories are removed exactly.
 
     References
     ----------

@@ -185,10 +185,9 @@ def check_range(Z: Array, residual: Array, weights: Array, finest: float, first:
         near = _within(np.abs(Z).max(axis=1, initial=1), np.abs(residual).max(axis=1), weights, finest)
     if not near.all():
         raise ValueError(
-            f"row {first + int(np.argmin(near))} lies too far from the rows the model was laid out on, or "
-            f"its target or weight is too large for them (squares beyond {LARGEST:g} of their scale), or "
-            f"`bucket_width` is too small to tell cells apart (beyond {MAX_CELLS:g} of them); check the row, "
-            "fit again with it, or raise `bucket_width`."
+            f"row {first + int(np.argmin(near))} lies too far from the first rows, or its target or weight is too "
+            f"large (squares beyond {LARGEST:g} of their scale, or {MAX_CELLS:g} cells); check the row, fit again with "
+            "it, or raise `bucket_width`."
         )
 
 

@@ -42,7 +42,7 @@ _LEARNED: Final[Checks] = {
 
 @dataclass(eq=False, repr=False)
 class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
-    r"""The significant monomials among all of degree at most d, and least squares on them.
+    r"""Least squares on the significant monomials, which are found among all of degree at most d.
 
     .. math:: f(x) = \hat f(\emptyset) + \sum_{S \in A} \hat f(S)\, \chi_S(x), \qquad \chi_S(x) = \prod_{i \in S} x_i,
 

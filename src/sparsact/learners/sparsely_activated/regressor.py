@@ -214,8 +214,8 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
             raise AttributeError('a model of real columns has no spectrum over the cube; fit with domain="cube".')
         if self.n_features_in_ > LARGEST_SPECTRUM:
             raise AttributeError(
-                f"a spectrum of {self.n_features_in_} coordinates needs 2**{self.n_features_in_} values, and "
-                f"2**{LARGEST_SPECTRUM} may be made; estimate what you need with sparsact.fourier."
+                f"`spectrum_` takes at most {LARGEST_SPECTRUM} columns; got {self.n_features_in_}: estimate what you "
+                "need by the functions sparsact.fourier.estimate_*."
             )
         return Spectrum.of(self.network_(points(self.n_features_in_)))
 

@@ -1,1 +1,1 @@
-"""Ways to solve K + D: by a factor, by transforms of a cube, by products on a grid, and with inducing points."""
+"""Solvers of systems K + D: Cholesky factors, transforms of the cube, Kronecker grids and inducing points."""

@@ -1,4 +1,4 @@
-r"""K + D at points of the cube, by a factor or by conjugate gradients of two transforms a step, and all coefficients.
+r"""K + D at points of the cube, by a factor or by conjugate gradients with two transforms per step.
 
 :math:`K = H P H^\top`, with the prior variances P and the points' rows H of the Walsh-Hadamard transform. The system of
 the coefficients,
@@ -62,7 +62,7 @@ class SpectralKernel(Kernel, Protocol):
 
 @dataclass(eq=False)
 class CubeSystem(System):
-    """K + D at points of bits (m, n), n up to 20."""
+    """The system K + D at points of bits (m, n), n up to 20."""
 
     kernel: SpectralKernel
 
@@ -95,7 +95,7 @@ class CubeSystem(System):
         return replace(found, value=(targets - fitted) / self.noise)
 
     def deviations(self, n_samples: int, rng: np.random.Generator, *, max_steps: int = MAX_STEPS) -> Array:
-        """Draws (n_samples, 2**n) of the coefficients less their posterior mean, where coefficients are solved for."""
+        """Draw coefficients minus their posterior means, (n_samples, 2**n), by solving for coefficients."""
         right = self._right(rng.standard_normal((n_samples, len(self))) / np.sqrt(self.noise))
         right += rng.standard_normal(right.shape)
         scale = 1 / np.sqrt(self._diagonal)
@@ -110,7 +110,7 @@ class CubeSystem(System):
 
     @cached_property
     def solves_coefficients(self) -> bool:
-        """Whether the system of the coefficients is near enough to its diagonal."""
+        """Whether the system of the coefficients is close enough to diagonal to be solved."""
         precision, diagonal = 1 / self.noise, self._diagonal
         freedom = float((1 - 1 / diagonal).sum())
         unevenness = float((precision**2).sum() / precision.sum() ** 2) - 1 / diagonal.size
@@ -233,19 +233,19 @@ def factor_is_faster(n_rows: int, n: int) -> bool:
 
 
 def codes_of(bits: Array) -> NDArray[np.intp]:
-    """Numbers in table order of points of bits (m, n), n up to 20."""
+    """Indices (m,) in table order of points of bits (m, n), n up to 20."""
     return np.asarray(bits @ (1 << np.arange(bits.shape[1])), dtype=np.intp)
 
 
 def scattered(numbers: Array, codes: NDArray[np.intp], size: int) -> Array:
-    """Tables (k, size) of numbers (k, m) at the codes, zero elsewhere."""
+    """Scatter numbers (k, m) into tables (k, size) at the codes, zero elsewhere."""
     tables = np.zeros((len(numbers), size))
     tables[:, codes] = numbers
     return tables
 
 
 def difference_sums(lower: Array, codes: NDArray[np.intp], size: int) -> Array:
-    """Sums (size,) of a symmetric matrix, given on and below its diagonal, over each exclusive or of two codes."""
+    """Sum a symmetric matrix, given on and below its diagonal, over pairs of codes of equal exclusive or, (size,)."""
     sums = np.zeros(size)
     for start in range(0, len(codes), _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)  # columns, whose rows above are zero
@@ -256,5 +256,5 @@ def difference_sums(lower: Array, codes: NDArray[np.intp], size: int) -> Array:
 
 
 def transformed(tables: Array) -> Array:
-    """The same memory, every row transformed, by one thread: systems are solved side by side."""
+    """Transform every row in place, by one thread, as several systems are solved at once."""
     return np.asarray(walsh_hadamard(tables, normalize=False, overwrite=True, n_threads=1))

@@ -1,4 +1,4 @@
-r"""K + D as a matrix, by its Cholesky factor: :math:`m^3 / 3` multiplications and :math:`8 m^2` bytes for m points.
+r"""Dense systems K + D, by Cholesky factors: :math:`m^3 / 3` multiplications and :math:`8 m^2` bytes.
 
 The exact one, to which the others are compared; better than they are up to a thousand points, and wherever the matrix
 is neither a transform, nor a Kronecker product, nor near one of low rank.

@@ -1,4 +1,4 @@
-r"""K + D of more rows than a matrix holds: exact means, and variances by inducing points.
+r"""Systems K + D too large for a dense matrix: exact means, and variances by inducing points.
 
 With inducing points u among the rows, :math:`Q = K_{fu} K_{uu}^{-1} K_{uf}` and the diagonal R of :math:`K - Q`, the
 matrix :math:`Q + R + D` (FITC [1]_) is near :math:`K + D`. Divided by it, conjugate gradients on K + D take tens of
@@ -98,19 +98,19 @@ class LowRank:
         return inverse
 
     def known(self, half: Array) -> Array:
-        """Posterior variances (k,) of the part of quantities that inducing points determine; see :meth:`halved`."""
+        """Posterior variances (k,) of the parts of quantities that inducing points explain; see :meth:`halved`."""
         left = self._inner.halved(half)
         return np.asarray(np.einsum("uk,uk->k", left, left))
 
     def covariance(self, half: Array) -> Array:
-        """Posterior covariances (k, k) of the part of quantities that inducing points determine; see :meth:`halved`."""
+        """Posterior covariances (k, k) of the parts of quantities that inducing points explain; see :meth:`halved`."""
         left = self._inner.halved(half)
         return np.asarray(left.T @ left)
 
 
 @dataclass(eq=False)
 class InducingSystem(System):
-    """K + D of any number of columns and many rows, and the places (M,) of the inducing points among them."""
+    """System K + D of many rows; ``inducing`` (M,) holds the places of the inducing points among them."""
 
     kernel: TiledKernel
     inducing: NDArray[np.intp]
@@ -201,6 +201,6 @@ class InducingSystem(System):
         return low_rank.left[places] + 1 / np.maximum(1 / known - 1 / low_rank.noise[places], np.finfo(float).tiny)
 
     def _places(self, most: int) -> NDArray[np.intp]:
-        """Places of up to ``most`` rows that are no inducing points, evenly spaced."""
+        """Evenly spaced places of up to ``most`` rows that are not inducing points."""
         others = np.setdiff1d(np.arange(len(self)), self.inducing)
         return np.asarray(others[np.linspace(0, len(others) - 1, min(most, len(others))).astype(np.intp)])

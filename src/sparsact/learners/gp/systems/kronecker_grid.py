@@ -1,4 +1,4 @@
-r"""K + D of points of a grid, by conjugate gradients of Kronecker products.
+r"""Systems K + D at points of a grid, by conjugate gradients with Kronecker products.
 
 A product kernel on all :math:`q_1 \cdots q_n` combinations of levels is the Kronecker product of its factors
 (q_i, q_i): a product with it costs :math:`\sum_i q_i` multiplications a cell, in single precision, and takes a few
@@ -32,7 +32,7 @@ class ProductKernel(Kernel, Protocol):
 
 @dataclass(eq=False)
 class GridSystem(System):
-    """K + D at points of levels (m, n), as a part of K at all combinations of the levels that they have."""
+    """System K + D at points of levels (m, n), embedded in K at all combinations of their levels."""
 
     kernel: ProductKernel
 

@@ -1,4 +1,4 @@
-"""The matrix K + D of some points: what a posterior asks of it, by a Cholesky factor unless a system knows better."""
+"""Base of systems K + D: solutions and variances for a posterior, by Cholesky factors unless overridden."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class System(ABC):
     remedy: ClassVar[str]
 
     def __reduce__(self) -> tuple[type[System], tuple[object, ...]]:
-        """The attributes, without what is computed again."""
+        """Pickle the attributes without cached results."""
         return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     def __len__(self) -> int:
