@@ -170,9 +170,12 @@ def grouped_contest(path: Path) -> None:
 
 
 def _write_contest(path: Path, contest: Iterable[Line]) -> None:
-    head = ("table", "errors of the two best rivals", "goal", "error of LSHRegressor: ratio")
-    named = ((work.removeprefix("LSHRegressor, ").removesuffix(": RMSE"), *rest) for work, *rest in contest)
-    _write_table(path, [30, 30, 14, 26], [head, *named])
+    head = ("table", "error of LSHRegressor: ratio", "errors of the two best rivals", "goal")
+    named = (
+        (work.removeprefix("LSHRegressor, ").removesuffix(": RMSE"), error, rivals, "none" if goal == "-" else goal)
+        for work, rivals, goal, error in contest  # a cell with a dash alone is an empty list
+    )
+    _write_table(path, [28, 24, 32, 16], [head, *named])
 
 
 def tied_rows(path: Path) -> None:
