@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from list_table import list_table
 from memory_table import figures
 from verdict_table import claims
 
-from benchmarks.table import HEAD, inference, networks, polynomials, routed
-from benchmarks.table.cells import Row, Rows
+from benchmarks.table import inference, networks, polynomials, routed
+from benchmarks.table.cells import Line, Row, Rows
 from benchmarks.table.kept import kept
 from benchmarks.table.routed import OVER, grouped, held_out, regression, ties
 
@@ -86,6 +88,8 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "bike trees": ("bike", TREES_OVER, "{:.2f}"),
     "new patients": ("parkinsons, new patients", "LSHRegressor: RMSE", "{:.1f}"),
     "new patients boosted": ("parkinsons, new patients", "LightGBM: RMSE", "{:.1f}"),
+    "antitoxin left": ("ParD3: 5% of the rows", "LettersRegressor: variance left", "{percent:.0f} %"),
+    "antitoxin boosting": ("ParD3: 5% of the rows", "LightGBM: variance left", "{percent:.0f} %"),
     "mixes auto": ("concrete, new mixes", "LSHRegressor, base auto: RMSE", "{:.2f}"),
     "mixes alone": ("concrete, new mixes", "LSHRegressor: RMSE", "{:.2f}"),
     "gas auto": ("gas", "LSHRegressor, base auto: RMSE", "{:.2f}"),
@@ -166,29 +170,36 @@ def measured(path: Path) -> None:
 
 def regression_contest(path: Path) -> None:
     """Write the table of LSHRegressor beside its rivals, to be included by ``lsh_accuracy.rst``."""
-    _write_table(path, [30, 30, 14, 26], [HEAD, *regression(kept())])
+    _write_contest(path, regression(kept()))
 
 
 def held_out_contest(path: Path) -> None:
     """Write the table of LSHRegressor on tables held out from all choices, included by ``lsh_accuracy.rst``."""
-    _write_table(path, [30, 30, 14, 26], [HEAD, *held_out(kept())])
+    _write_contest(path, held_out(kept()))
 
 
 def grouped_contest(path: Path) -> None:
     """Write the table of LSHRegressor where whole groups are left out, to be included by ``lsh_accuracy.rst``."""
-    _write_table(path, [30, 30, 14, 26], [HEAD, *grouped(kept())])
+    _write_contest(path, grouped(kept()))
+
+
+def _write_contest(path: Path, contest: Iterable[Line]) -> None:
+    head = ("table", "error of LSHRegressor: ratio", "errors of the two best rivals", "goal")
+    named = (
+        (work.removeprefix("LSHRegressor, ").removesuffix(": RMSE"), error, rivals, "none" if goal == "-" else goal)
+        for work, rivals, goal, error in contest  # a cell with a dash alone is an empty list
+    )
+    _write_table(path, [28, 24, 32, 16], [head, *named])
 
 
 def tied_rows(path: Path) -> None:
     """Write the table of what ties test rows to those learned from, to be included by ``lsh_accuracy.rst``."""
-    head = ("table", "inputs seen", "but for a column", "runs; order")
-    _write_table(path, [34, 20, 24, 22], [head, *ties(kept())])
+    head = ("table", "inputs seen", "but for a column", "runs", "autocorrelation")
+    _write_table(path, [32, 16, 18, 14, 20], [head, *ties(kept())])
 
 
-def _write_table(path: Path, widths: list[int], cells: list[tuple[str, str, str, str]]) -> None:
+def _write_table(path: Path, widths: list[int], cells: Iterable[Sequence[str]]) -> None:
     """Write a page that is nothing but a table."""
-    page = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(map(str, widths))}", ""]
-    for first, *rest in cells:
-        page += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
+    page = list_table(cells, f":widths: {' '.join(map(str, widths))}")
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join([*page, ""]), encoding="utf-8")

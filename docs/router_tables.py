@@ -35,7 +35,7 @@ def router_table(path: Path) -> None:
 
 
 def fault_table(name: str, path: Path) -> None:
-    """Write faults and the tests against them: ``feed_forward.rst`` and ``lsh.rst`` include one each."""
+    """Write faults and the tests against them: ``feed_forward.rst`` and ``lsh_updates.rst`` include one each."""
     _write(path, [(["fault"], ["here"]), *map(_fault, faults(name))])
 
 

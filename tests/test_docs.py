@@ -52,6 +52,8 @@ DEAR = {
     "inference.rst",
     "letters.rst",
     "lsh.rst",
+    "lsh_cells.rst",
+    "lsh_updates.rst",
     "quickstart.rst",
     "recipes.rst",
 }  # 2 to 10 s each

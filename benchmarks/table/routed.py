@@ -52,11 +52,11 @@ def _beside_rivals(rows: Rows, table: str, ours: str, over: str) -> Line:
     return (ours.replace(": RMSE", f", {table}: RMSE"), best, bar, f"{rows[table, ours]['value']:.3f}: {times(ratio)}")
 
 
-def ties(rows: Rows) -> Iterator[Line]:
+def ties(rows: Rows) -> Iterator[tuple[str, ...]]:
     """What ties the test rows of each measured table to those learned from."""
     for table in [work for work, quantity in rows if quantity == TIES["seen"]]:
         seen, neighbours, runs, order = (rows[table, words]["value"] for words in TIES.values())
-        yield (table, f"{seen:.1%}", f"{neighbours:.1%}", f"{runs:z.2f}; {order:z.2f}")
+        yield (table, f"{seen:.1%}", f"{neighbours:.1%}", f"{runs:z.2f}", f"{order:z.2f}")
 
 
 def slopes(rows: Rows) -> Iterator[Line]:
