@@ -166,6 +166,27 @@ def test_the_table_names_every_block_and_the_bounds():
     assert "104 bytes" in text
 
 
+@pytest.mark.parametrize(("first", "second"), [(2, 1), (1, 3), (8, 4), (0, 0)])
+def test_a_layer_between_two_blocks_is_read_once(first, second):
+    """Biases decide: ``first`` of 8 units are on, and ``second`` of 4. Bytes are counted weight by weight."""
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 3)).eval()
+    with torch.no_grad():
+        for layer, on in ((model[0], first), (model[2], second)):
+            layer.weight.zero_()
+            layer.bias.copy_(torch.where(torch.arange(len(layer.bias)) < on, 1.0, -1.0))
+    found = sa.measure(model, inputs(5, 6))
+    assert [(block.up, block.down) for block in found.blocks] == [("0", "2"), ("2", "4")]
+    biases, weights, total = 4 * (8 + 4 + 3), 6 * 8 + 8 * 4 + 4 * 3, found.model_bytes
+    assert total == 4 * weights + biases
+    last = 4 * second * 3
+    assert found.bound("oracle") == pytest.approx(total / (biases + 4 * (6 * first + first * second) + last))
+    assert found.bound("exact") == pytest.approx(total / (biases + 4 * 6 * 8 + 4 * first * 4 + last))
+    of_shared = min(4 * 4 * first, 8 * 4 + 4 * 8 * second)  # columns of active units, or a screen and active rows
+    screened = 6 * 8 + 4 * 6 * first
+    assert found.bound("certified") == pytest.approx(total / (biases + screened + of_shared + last))
+    assert "inf" not in str(found)
+
+
 def test_a_block_without_zeros_has_no_exact_bound():
     model, _ = plain(activation=nn.GELU())
     block = Block("", "0", "2", None, Activation("gelu", nn.functional.gelu, None))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparsact.inference.layer_measurement import LayerMeasurement, outside_of_blocks
 from sparsact.inference.plan import finite
-from sparsact.inference.roofline import METHODS, Roofline, amdahl, roofline
+from sparsact.inference.roofline import METHODS, Roofline, amdahl, counted_twice, roofline
 from sparsact.notebook import html_table
 
 WINDOWS: Final = (4, 16, 64)  # consecutive rows
@@ -137,20 +137,22 @@ class BlockMeasurement:
         rows = math.ceil(q * self.n_rows * (1 - 1e-12))  # 0.07 * 100 is 7 in spite of rounding
         return int(np.searchsorted(self.rows_by_active.cumsum(), rows)) / self.n_units
 
-    def roofline(self, *, batch: int = 1) -> Roofline | None:
-        """Bytes read for one row, or for 4, 16 or 64 consecutive rows at once; None if no sequence was that long."""
+    def roofline(self, *, batch: int = 1, layer: str | None = None) -> Roofline | None:
+        """Bytes read for one row, or for 4, 16 or 64 consecutive rows at once; None if no sequence was that long.
+
+        ``layer`` names one of the block's layers to count alone.
+        """
         density = self.density if batch == 1 else self.unions[batch]
         if density is None:
             return None
+        sizes, gated = (self.n_inputs, self.n_units, self.n_outputs), self.gate is not None
+        if layer is not None:
+            switches = layer == (self.gate or self.up)
+            width = self.n_outputs if layer == self.down else self.n_inputs
+            sizes, gated = (width * switches, self.n_units, width * (not switches)), False
+        zeros, thresholds = self.exact, self.screened
         return roofline(
-            self.n_inputs,
-            self.n_units,
-            self.n_outputs,
-            gated=self.gate is not None,
-            itemsize=self.itemsize,
-            density=density,
-            zeros=self.exact,
-            thresholds=self.screened,
+            *sizes, gated=gated, itemsize=self.itemsize, density=density, zeros=zeros, thresholds=thresholds
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -251,13 +253,20 @@ class Measurement:
         Returns
         -------
         bound : float or None
-            By Amdahl's law, from the bytes of all parameters. None if no sequence was that long.
+            By Amdahl's law, from the bytes of all parameters. None if no sequence was that long. A layer that ends one
+            block and begins the next counts once: the oracle reads only what is active for both, and the other methods
+            save what the better of the two blocks saves.
         """
         found = [block.roofline(batch=batch) for block in self.blocks]
-        saved = [one.saved(method) for one in found if one is not None]
-        if len(saved) < len(found):
+        saved = sum(one.saved(method) for one in found if one is not None)
+        if None in found:
             return None
-        return amdahl(self.model_bytes + (batch - 1) * self.token_bytes, sum(saved))
+        begun = {name: block for block in self.blocks for name in (block.up, block.gate) if name}
+        for ended in self.blocks:
+            if ended.down in begun:
+                shared = [one.roofline(batch=batch, layer=ended.down) for one in (ended, begun[ended.down])]
+                saved -= counted_twice(method, *(one for one in shared if one is not None))
+        return amdahl(self.model_bytes + (batch - 1) * self.token_bytes, saved)
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON holds them."""
@@ -283,7 +292,8 @@ class Measurement:
         bounds = {method: self.bound(method) or 1.0 for method in ("exact", "certified")}
         best = max(bounds, key=lambda method: bounds[method])
         read = f"{self.model_bytes:,} bytes of parameters a row"
-        return f"whole model: at most {bounds[best]:.2f} times as fast, by {best} ({read})"
+        most = f"{bounds[best]:.2f} times" if math.isfinite(bounds[best]) else "any number of times"
+        return f"whole model: at most {most} as fast, by {best} ({read})"
 
     def __str__(self) -> str:
         outside = outside_of_blocks(self.layers)

@@ -163,6 +163,15 @@ def amdahl(total: float, saved: float) -> float:
     return ratio(total, total - saved)
 
 
+def counted_twice(method: str, ended: Roofline, begun: Roofline) -> float:
+    """Bytes too many in the sum of what two blocks save on a layer that ends one and begins the other.
+
+    The oracle reads what is active for both; another method computes the layer for the block that saves more.
+    """
+    saved = ended.saved(method), begun.saved(method)
+    return saved[0] * saved[1] / ended.dense if method == "oracle" else min(saved)
+
+
 def ratio(dense: float, read: float) -> float:
     """``dense / read``, infinite where nothing is read, 1 where there is nothing to read."""
     if not dense:
