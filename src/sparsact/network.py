@@ -133,8 +133,7 @@ class SparselyActivatedNetwork:
     def active(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Whether each unit is active at each row, (m, s).
 
-        Decided exactly for the numbers stored: a pre-activation within rounding error of 0 is summed again without
-        rounding.
+        Decided exactly for the numbers stored: a pre-activation within rounding error of 0 is summed exactly.
         """
         X = checked_columns(X, self.n)
         return np.concatenate([np.zeros((0, self.s), dtype=bool), *(signs > 0 for _, signs in self._signs(X))])

@@ -49,8 +49,7 @@ def degree_for(
     thing : SparselyActivatedNetwork, Stack, pair (X, y), or anything that :meth:`Spectrum.of` takes
         A network or a stack: its spectrum where that is exact in seconds (n <= 24, or units that read few inputs each);
         else its noise sensitivity is measured. Rows X (m, n) of signs, drawn uniformly, with targets y (m,): the
-        variance that no polynomial of degree d explains is estimated. A spectrum, a table of values, a fitted learner:
-        exact.
+        variance that no polynomial of degree d explains is estimated; exact for a spectrum, values or a fitted learner.
     epsilon : float
         Squared error allowed, in the units of the function squared.
     k : int, or a sequence of them for a stack, optional

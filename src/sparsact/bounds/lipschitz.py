@@ -42,8 +42,7 @@ def table_size(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: flo
 def table_samples(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0) -> float:
     r"""Samples of the proof of Theorem 4.1: :math:`k\, V \ln V` for a cover by :math:`V = (2 c L \sqrt d/\epsilon)^k`.
 
-    *Up to constants*: the constant c (the proof's Gamma) is "large enough". They let every bucket, and every point,
-    have a sample nearby.
+    *Up to constants*: the constant c (the proof's Gamma) is "large enough". Every point has a sample nearby.
     """
     exponent = table_size.log2(ambient, intrinsic, L, epsilon, c=2 * c)
     return power_of_two(exponent + log2(max(1.0, exponent * log(2))) + log2(intrinsic))

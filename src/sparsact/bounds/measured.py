@@ -97,8 +97,7 @@ class SufficientDegree:
     rho, noise_sensitivity : float, Estimate or None
         The noise measured: its correlation, and the noise sensitivity there (without an error where it is exact).
     measured : float or None
-        Degree by Claim 2.1 from that noise sensitivity; infinite where it says nothing. From data: by the unexplained
-        variance.
+        Degree by Claim 2.1 from that noise sensitivity, or infinity. From data: by the unexplained variance.
     activity : float or None
         Degree from how strongly active units respond (:func:`~sparsact.bounds.sensitivity_certificate`); None where the
         spectrum is exact and n > 16. Of a stack: from the average sensitivity measured.

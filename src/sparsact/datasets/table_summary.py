@@ -24,8 +24,7 @@ class TableDesign:
 
     ``n_bits`` is the number of features that are bits. ``pairs`` is a text, a packed table (2, 2, n_bits, n_bits) of
     pairs of values that never occurred together; empty where all did. ``low`` and ``high`` are the ranges of the
-    features that are numbers. ``rows`` is a text too, of the held-out rows with their errors; empty of a fit that made
-    none.
+    features that are numbers. ``rows``, a text too, holds the held-out rows with their errors, if any.
     """
 
     n_bits: int

@@ -52,8 +52,7 @@ def fit(
     sample_weight : str, optional
         For tables: the column of weights.
     encoding : Encoding, optional
-        For files: how columns become bits or numbers, as :func:`sparsact.datasets.open_table` found; in place of
-        ``target``.
+        For files, in place of ``target``: how columns become bits or numbers (:func:`sparsact.datasets.open_table`).
     classes : array-like of shape (n_classes,), optional
         For classifiers: all labels. None finds them in a pass of its own; for iterables they must be given.
     progress : callable, optional

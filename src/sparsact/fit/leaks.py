@@ -27,8 +27,7 @@ LEAK: Final = (
 def leaks(encoding: Encoding, sample: RowSample, models: Sequence[CandidateModel]) -> list[str]:
     """A warning of the column of numbers through which trees alone, of the models compared, predict a target.
 
-    Some column must be one of numbers. The one is named whose permutation in the first fold costs the most, if trees
-    fail without it.
+    Some column must be one of numbers. Names the one that trees need most.
     """
     scores = {model.kind: model.r2.mean for model in sorted(models, key=lambda model: model.r2.mean)}
     trees = scores.pop("trees", 0.0)

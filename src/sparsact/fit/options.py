@@ -30,8 +30,7 @@ Censor = str | tuple[float | None, float | None]
 class FitOptions:
     """Arguments of :func:`sparsact.fit_table` that decide its result; ``"auto"`` of a number means cross-validation.
 
-    Checkpoints and the printed call read names and defaults here; a test holds the signatures of the call and the
-    command to them.
+    Checkpoints and the printed call read names and defaults here; a test compares the signatures.
     """
 
     target: tuple[str, ...] = ()

@@ -80,8 +80,7 @@ def suggest_rows(
         both tables that cannot be read, for example because of an unknown letter, are left out with a note.
     goal : {"effects", "variance", "maximum", "minimum"}
         ``"effects"``: the least summed variance of effects. ``"variance"``: the least mean variance of predictions for
-        the candidates. ``"maximum"``, ``"minimum"``: the largest expected improvement on the best prediction for a
-        measured row.
+        the candidates. ``"maximum"``, ``"minimum"``: the largest expected improvement on the best row.
     effects : sequence of str or of sequences of str, optional
         Columns, or sites of letters, and sets of them, whose effects are the goal; by default all of one and two (of
         one, where there would be more than 4,096).
@@ -99,8 +98,7 @@ def suggest_rows(
     -------
     SuggestedRows
         Rows with gains. For effects and variances a gain is the share of today's summed, or mean, variance that the row
-        takes away beyond the rows above it, so that gains add up; else the expected improvement, as the target was
-        learned.
+        takes away beyond the rows above it, so gains add up; else the expected improvement.
 
     Raises
     ------

@@ -106,8 +106,7 @@ def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:
     Returns
     -------
     parity : LearnedParity
-        Right on the span (over GF(2), as bits) of the given points; :class:`InconsistentLabelsError` if none has these
-        labels.
+        Right on the span (over GF(2), as bits) of the points; :class:`InconsistentLabelsError` if none fits the labels.
 
     Notes
     -----

@@ -189,8 +189,7 @@ class BlockWeights:
     Attributes
     ----------
     weight, bias : Tensor of shape (units, inputs) and (units,), or None
-        W and b of the layer that switches units on: the gate, or else ``up``. A missing bias is zeros; None of a layer
-        alone.
+        W and b of the layer that decides: the gate, or else ``up``; 0 for a missing bias. None for a layer alone.
     up_weight, up_bias : Tensor of shape (units, inputs) and (units,), or None
         U and a of a gated block.
     down : Tensor of shape (outputs, units)

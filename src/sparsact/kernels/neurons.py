@@ -71,8 +71,7 @@ class SparseProduct:
     def __call__(self, H: Array, out: Array, *, n_threads: int = 1, most: int | None = None) -> int:
         """Fill ``out`` (m, n) from H (m, s), and return how many numbers of H are not zero.
 
-        If they are more than ``most``, nothing else is read and ``out`` is left as it is: the caller's dense product
-        is the faster one then.
+        If they are more than ``most``, nothing else is read and ``out`` is left as it is: a dense product is faster.
 
         Raises
         ------
@@ -88,8 +87,7 @@ class SparseProduct:
 class ActiveDot:
     r"""The up layer of a block, :math:`\langle w_j, x_i \rangle + b_j`, for active units alone; 0 for the others.
 
-    The up layer of a gated block, whose gate says which units are active, or of any block that a screen has gone
-    before.
+    The up layer of a gated block, whose gate says which units are active, or of a block after its screen.
 
     Parameters
     ----------

@@ -32,8 +32,7 @@ class Predictor:
     method : callable
         Their values (m,) or (m, n_outputs) at rows (m, n).
     intervals : callable or None
-        Ends (m, 2) of intervals of new measurements, given rows, the values there, and a probability; None if the model
-        has none.
+        Ends (m, 2) of intervals of new measurements, given rows, the values there, and a probability; or None.
     bounds : tuple of float
         Limits beyond which no measurement lies.
     """

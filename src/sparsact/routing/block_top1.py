@@ -19,8 +19,7 @@ class BlockTop1(Router):
     r"""In each of s blocks of t' units, chooses the one with the highest controller score (Section 3.1 of the paper).
 
     The scores of [1]_ are :math:`U (D x)`, of rank r. In training a unit's weight is 1 with the gradient of its
-    probability within the block (a straight-through estimator); a layer may add Gumbel noise to the scores as the state
-    ``noise``.
+    probability within the block (a straight-through estimator); a layer may add Gumbel noise as the state ``noise``.
 
     Parameters
     ----------

@@ -25,8 +25,7 @@ class ProductKeys(Router):
     .. math:: \langle q_1, c_i \rangle + \langle q_2, c'_j \rangle,
 
     so the k best units are among the :math:`k^2` of the k best i and the k best j. Weights are the softmax over the k
-    best. A query of several heads is cut into one for each; head h has the units from :math:`h t` on, and keys of its
-    own.
+    best. A query of several heads is cut into one for each; head h has the units from :math:`h t` on and its own keys.
 
     Parameters
     ----------

@@ -166,8 +166,7 @@ class Component:
     def of_signs(self) -> tuple[Array, float, NDArray[np.bool_], Product]:
         """Weights w (n,), a constant c, columns, and a function f, in place or not, of single or double precision.
 
-        The covariance of points of signs s and s' is ``f(c + sum(w * s * s'))`` times the character of the columns at
-        both.
+        The covariance of points of signs s and s' is ``f(c + sum(w * s * s'))`` times the columns' character at both.
         """
         if not self.is_product:
             table, weights = self._of_distances(), np.full(self.n, -0.5)

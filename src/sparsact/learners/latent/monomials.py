@@ -27,8 +27,7 @@ class CentredMonomials:
     def of(cls, points: Points, subsets: list[Subset], weights: Array) -> tuple[CentredMonomials, Array]:
         """The monomials of points less their means over rows of weights (m,), and the means (p,).
 
-        Variants of one sequence have most bits in common. Of each monomial only the rows are then kept where it is not
-        the most frequent sign.
+        Variants of one sequence have most bits in common. Only rows with the rarer sign are kept.
         """
         m = points.n_rows
         parities = [np.bitwise_xor.reduce(points.columns[list(subset)], axis=0) for subset in subsets]

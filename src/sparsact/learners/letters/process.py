@@ -55,8 +55,7 @@ def most_probable(
 ) -> LetterKernel:
     """The kernel after steps of Adam uphill, each by the likelihood of other rows, scaled up to all, and the prior.
 
-    A stochastic search of a fixed budget, without a test of convergence: its kernel is judged by predictions of rows
-    left out.
+    A stochastic search of a fixed budget, without a test of convergence: held-out rows judge its kernel.
     """
     m, size = len(y), min(len(y), ROWS)
     means, precisions = prior(features)

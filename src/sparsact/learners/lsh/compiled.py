@@ -191,8 +191,7 @@ class CompiledModel(MadeAgain, Generic[Storage]):
     level, centre, trend : (targets,), (c,), (c, targets)
         The linear part: level, and slopes about the centre.
     tables : tuple of CompiledTable
-        Fixed stages first; the last one is the table that updates change. Where all buckets of one are empty it adds
-        nothing.
+        Fixed stages first; updates change the last one. A table whose buckets are empty adds nothing.
     columns : (c,) or None
         Columns of X that tables and trend see; None for all of them.
     trees : TreeEnsemble or None

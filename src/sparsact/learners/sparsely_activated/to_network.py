@@ -82,8 +82,7 @@ def units_of(trees: Iterable[Node], sample: TrainingSample, *, everywhere: bool 
     sample : TrainingSample
         The rows that they were fitted to.
     everywhere : bool, default=True
-        Gates close on the whole ``box`` of the sample. Otherwise on its rows, which smaller gates may do: that keeps
-        the scale low.
+        Gates close on the whole ``box`` of the sample. Otherwise on its rows, at a lower scale.
     """
     signs, theta = [], [np.zeros((0, sample.n + 1))]
     for leaf in (leaf for tree in trees for leaf in tree.leaves()):
