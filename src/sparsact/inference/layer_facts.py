@@ -144,6 +144,8 @@ class LayerFacts:
             return f"{self.kind} is a convolution; sparse kernels take linear layers only"
         if self.taken_by:
             return f"{self.kind} has a forward of its own, {self.taken_by}"
+        if self.kind.startswith(("torch.ao.nn.quantized", "torch.nn.quantized")):
+            return f'{self.kind} is quantised already: pass the float model, and use weights="int8"'
         other = self.role == "similar" or (self.role == "linear" and not self.is_plain)
         return f"{self.kind} differs from nn.Linear in its weight or forward method" if other else ""
 
@@ -249,7 +251,7 @@ def check_not_quantized(model: nn.Module, weights: str) -> None:
         if by_torch or subclass or (isinstance(weight, Tensor) and weight.dtype == torch.int8):
             raise ValueError(
                 f'weights="{weights}" quantises float layers, and {name or "the model"} is quantised already '
-                f"({kind.__module__}.{kind.__qualname__}): pass the model as it was before."
+                f"({kind.__module__}.{kind.__qualname__}): pass the float model."
             )
 
 

@@ -29,6 +29,7 @@ from sparsact.inference.selectors import ActiveInputs, BlockUnits, Everything, W
 from sparsact.inference.smoothing import layer_errors, smooth, warn_of_errors
 from sparsact.inference.sparse_linear import MAX_ROWS, IntegerLayer, LayerState, Selector
 from sparsact.inference.split_experts import SplitExperts
+from sparsact.inference.timing import setting
 from sparsact.inference.weight_cache import WeightCache
 from sparsact.inference.weights import INTEGERS
 
@@ -86,6 +87,7 @@ def quantize(
         ),
         output_error=output_error,
         worst_output_error=worst_output_error,
+        timed_on=setting(model.parameters()),
     )
 
 
