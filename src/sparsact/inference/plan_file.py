@@ -220,9 +220,10 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
             planned = verified(model, found, planned, batch)
     if state["dropped"]:
         drop_weights(model, limits)
+    times: dict[str, Any] = {name: _number(one) for name, one in (state["whole"] or {}).items()}
     return Plan(
         tuple(plan for _, plan in planned),
-        None if state["whole"] is None else WholeModel(**{name: _number(one) for name, one in state["whole"].items()}),
+        None if state["whole"] is None else WholeModel(**times),
         tuple(state["left_dense"]),
         weights,
         tuple(LayerQuantization(**one | {"error": _number(one["error"])}) for one in state["layers"]),
