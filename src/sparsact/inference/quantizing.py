@@ -18,7 +18,7 @@ from sparsact.inference.apply import PlannedBlock, Replacement, apply, become, w
 from sparsact.inference.batches import Batch, call, evaluating, observe, tensors_in
 from sparsact.inference.block import Block, BlockWeights, plain
 from sparsact.inference.block_profile import BlockProfile
-from sparsact.inference.layer_facts import DEVICES, LayerFacts, WeightRows, device_type
+from sparsact.inference.layer_facts import DEVICES, LayerFacts, WeightRows, device_type, setting
 from sparsact.inference.method_times import block_output, time_methods
 from sparsact.inference.methods import SparsifyOptions, block_units, gated_layers
 from sparsact.inference.output_error import row_errors
@@ -29,7 +29,6 @@ from sparsact.inference.selectors import ActiveInputs, BlockUnits, Everything, W
 from sparsact.inference.smoothing import layer_errors, smooth, warn_of_errors
 from sparsact.inference.sparse_linear import MAX_ROWS, IntegerLayer, LayerState, Selector
 from sparsact.inference.split_experts import SplitExperts
-from sparsact.inference.timing import setting
 from sparsact.inference.weight_cache import WeightCache
 from sparsact.inference.weights import INTEGERS
 

@@ -26,7 +26,7 @@ from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
 from sparsact.inference.block_profile import BlockProfile, sample_inputs
 from sparsact.inference.find_blocks import blocks_or_reason
 from sparsact.inference.head import sparse_head, unguard
-from sparsact.inference.layer_facts import check_model, check_not_quantized, other_forms
+from sparsact.inference.layer_facts import check_model, check_not_quantized, other_forms, setting
 from sparsact.inference.methods import (
     EXACT,
     ApproximationTarget,
@@ -41,7 +41,6 @@ from sparsact.inference.selectors import ActiveInputs
 from sparsact.inference.small_activations import calibrated
 from sparsact.inference.sparse_linear import MAX_ROWS, GradientNotice, LayerState, SparseLinear
 from sparsact.inference.split_experts import join_experts, split_experts
-from sparsact.inference.timing import setting
 from sparsact.inference.weights import FloatWeights
 
 Model = TypeVar("Model", bound=nn.Module)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import platform
-import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import inf
-from pathlib import Path
 from typing import Any, Final
 
 import torch
@@ -53,15 +50,6 @@ def working_seconds() -> Callable[[], float]:
     models look slower still.
     """
     return time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
-
-
-def setting(tensors: Iterable[Tensor]) -> str:
-    """What times of a model with these tensors depend on: threads of torch and processor, or the GPU."""
-    if device := next((tensor.device for tensor in tensors if tensor.is_cuda), None):
-        return torch.cuda.get_device_name(device)
-    threads, facts = torch.get_num_threads(), Path("/proc/cpuinfo")
-    named = re.search(r"model name\s*: (.*)", facts.read_text()) if facts.is_file() else None
-    return f"{threads} thread{'s' * (threads > 1)} on {named[1] if named else platform.processor()}"
 
 
 @dataclass(frozen=True)
