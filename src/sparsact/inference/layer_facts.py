@@ -147,9 +147,9 @@ class LayerFacts:
             return f"{self.kind} is a convolution; sparse kernels take linear layers only"
         if self.taken_by:
             return f"{self.kind} has a forward of its own, {self.taken_by}"
-        if self.kind.startswith(("torch.ao.nn.quantized", "torch.nn.quantized")):
-            return f'{self.kind} is quantised already: pass the float model, and use weights="int8"'
         other = self.role == "similar" or (self.role == "linear" and not self.is_plain)
+        if other and self.kind.startswith(("torch.ao.nn.quantized", "torch.nn.quantized")):
+            return f'{self.kind} is quantised already: pass the float model, and use weights="int8"'
         return f"{self.kind} differs from nn.Linear in its weight or forward method" if other else ""
 
     def quantizing_obstacle(self, weights: str, device: str | None = None) -> str:
