@@ -179,6 +179,10 @@ def dense(model: nn.Module) -> Iterator[None]:
     ----------
     model : nn.Module
         Model that :func:`sparsify` returned.
+
+    Yields
+    ------
+    None
     """
     layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLinear)]
     if any(layer._sparse.alone is not None for layer in layers):
