@@ -129,7 +129,7 @@ N_BLOCKS = {
     "for_model_builders": 9,
     "for_fast_regression": 10,
     "for_inference_engineers": 6,
-    "my_models": 1,
+    "my_models": 2,
 }
 
 
