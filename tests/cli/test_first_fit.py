@@ -1,4 +1,4 @@
-"""What a first fit of a table says of terms, weights, groups and cells that it cannot read; and rows to measure next."""
+"""What a first fit of a table says of terms, weights, groups and cells that it cannot read; and which rows are next."""
 
 import re
 
