@@ -171,14 +171,15 @@ def fit(
         if out is not None:
             result.save(out)
         notes = tuple(map(as_options, result.encoding.notes))
-        result = replace(result, encoding=replace(result.encoding, notes=notes))
+        choices = replace(result.choices, for_intervals=as_options(result.choices.for_intervals))
+        result = replace(result, encoding=replace(result.encoding, notes=notes), choices=choices)
         if report is not None:
             result.report(report, command_line(words))
     checkpoint.remove()
     if as_json:
         typer.echo(json.dumps(result.to_dict(), allow_nan=False))
     elif not quiet:
-        say(result)
+        say(as_options(str(result)))
 
 
 def _unused(path: Path) -> Path:

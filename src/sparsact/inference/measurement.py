@@ -127,10 +127,7 @@ class BlockMeasurement:
     def density_quantile(self, q: float) -> float:
         """The smallest density that a share ``q`` of the rows does not exceed, exactly.
 
-        Raises
-        ------
-        ValueError
-            If ``q`` is not above 0 and at most 1.
+        A ValueError is raised if ``q`` is not above 0 and at most 1.
         """
         if not 0 < q <= 1:
             raise ValueError(f"a quantile needs 0 < q <= 1, got {q}.")

@@ -147,10 +147,7 @@ class ActivationCounter:
     def count_input(self, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A hook that counts the input of a linear layer, (..., time, n_units) or (n_units,).
 
-        Raises
-        ------
-        ValueError
-            If a number is NaN or infinite: it is neither active nor zero.
+        A ValueError is raised if a number is NaN or infinite: it is neither active nor zero.
         """
         activation: Tensor = args[0] if args else kwargs["input"]
         if self.paused or not activation.numel():
