@@ -18,13 +18,13 @@ from sparsact.fit.options import OPTION_NAMES
 
 MODELS: Final = {  # what each is, and when auto compares it
     "auto": ("best model on held-out rows", ""),
-    "low-degree": ("polynomial of all products of few columns", "all tables"),
-    "sparse": ("polynomial of significant products only", "columns of bits"),
-    "gp": ("Gaussian process of all interactions", "up to 64 bits"),
-    "letters": ("sites with letters, or categories", "3+ letters and few numbers"),
-    "latent": ("measurements with a floor or curve", "rows at a floor, or 21+ sites"),
+    "low-degree": ("polynomial of all small products", "all tables"),
+    "sparse": ("polynomial of significant products", "columns of bits"),
+    "gp": ("Gaussian process, all interactions", "up to 64 bits"),
+    "letters": ("sites with letters, or categories", "3+ letters, few numbers"),
+    "latent": ("measurements with a floor or curve", "rows at a floor, 21+ sites"),
     "lsh": ("local polynomials in hash tables", "columns of numbers"),
-    "network": ("ReLU network with few active units", "1,000 to 100,000 rows"),
+    "network": ("ReLU network, few active units", "1,000 to 100,000 rows"),
     "ensemble": ("weighted mean of models and trees", "up to 20 bits"),
 }
 TABLE: Final = "".join(f"| {name} | {what} | {when} |\n" for name, (what, when) in MODELS.items())
@@ -36,7 +36,7 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
         "Target",
         target=option("COLUMN", "Column to predict; may be repeated.", "--target", "-t"),
         task=option("NAME", "regression, classification or auto."),
-        log_target=Option("--log-target/--no-log-target", help="Learn the target's logarithm. Default: if better."),
+        log_target=Option("--log-target/--no-log-target", help="Learn the logarithm. Default: if better."),
     ),
     **panel(
         "Columns",
@@ -45,7 +45,7 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
         domain=option("NAME", "Columns of numbers: auto standardises, real keeps, cube refuses them."),
         strict="Stop with an error instead of leaving columns out.",
         drop_missing="Leave out rows with missing values.",
-        wild_type=option("ROW", "Row where effects start: its sequence, number or name, or most-frequent."),
+        wild_type=option("ROW", "Row where effects start: a sequence, a row or most-frequent."),
         weights=option("COLUMN", "Weights of the rows, such as counts."),
         sigma=option("COLUMN", "Standard deviations, instead of --weights."),
         variance=option("COLUMN", "Variances, instead of --weights."),
@@ -55,20 +55,20 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
     **panel("Model", model=option("NAME", "One of the models below.")),
     **panel(
         "Polynomials only: these options imply --model low-degree",
-        degree=option("auto|N", "Largest number of columns in a product."),
+        degree=option("auto|N", "Most columns in a product."),
         alpha=option("auto|NUMBER", "Ridge penalty."),
         lasso="Choose terms by the lasso with penalty --alpha.",
     ),
     **panel(
         "Measurement models only: --model latent or auto",
         link=option("NAME", "Curve of the measurement: identity, log, sigmoid, monotone or auto."),
-        censor=option("LOW,HIGH", "Limits of the measurement, such as '7,' for a floor at 7; auto or none."),
+        censor=option("LOW,HIGH", "Limits of the measurement ('7,' is a floor), auto or none."),
     ),
     **panel(
         "Scoring",
         folds=option("N", "Folds of cross-validation."),
         groups=option("COLUMN", "Keep rows with equal values in one fold."),
-        split=option("COLUMN", "Column that marks test rows: they are scored, the others fitted."),
+        split=option("COLUMN", "Score rows marked test, fit the others."),
         test=option("FILE", "Score the model on this table too."),
         random_state=option("N", "Seed of folds and hash functions."),
     ),
