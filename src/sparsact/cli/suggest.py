@@ -22,7 +22,7 @@ from sparsact.cli.terminal import grid, say, shown, terminal
         "'effects': estimate effects of one and two columns, or --effect; 'variance': predict; 'maximum', 'minimum': "
         "find the best row.",
     ),
-    effect=option("COLUMN[,COLUMN...]", "With goal effects: a set of columns; may be repeated."),
+    effect=option("COLUMN[,COLUMN...]", "With goal effects: columns whose joint effect to estimate; may be repeated."),
     cost=option("COLUMN", "Column of TABLE with the cost of each row."),
     measured=option(
         "FILE",
