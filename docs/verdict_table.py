@@ -46,9 +46,21 @@ def correction() -> Correction:
 
 def claims() -> dict[str, str]:
     """How many claims were measured, hold and do not, by the name that a page may write between bars."""
-    found = Counter(verdict.outcome for each in findings() for _, verdict in each.verdicts)
+    found = Counter(verdict.outcome for group, verdict in _placed(findings()) if group != "practice")
     holds, fails = found[Outcome.HOLDS], found[Outcome.DOES_NOT_HOLD]
-    return {"claims measured": f"{found.total()} claims of the two papers and beyond: {holds} hold, {fails} do not"}
+    beyond = sum(group == "practice" for group, _ in _placed(findings()))
+    return {
+        "claims measured": f"{found.total()} claims of the two papers: {holds} hold, {fails} do not",
+        "claims beyond": f"{beyond} claims that go beyond the papers",
+    }
+
+
+def _placed(found: Iterable[Findings]) -> Iterator[tuple[str, Verdict]]:
+    """Each verdict with the paper that states its claim; "practice" for a claim that goes beyond the papers."""
+    for one in found:
+        for claim, verdict in one.verdicts:
+            paper = "A" if claim.place.startswith("Paper A") else one.experiment.paper
+            yield "practice" if "beyond" in claim.place else paper, verdict
 
 
 def verdict_table(path: Path) -> None:
@@ -64,7 +76,7 @@ def verdict_table(path: Path) -> None:
 
 def counts(found: Iterable[Findings]) -> list[str]:
     """A line for each outcome: the number of claims of each paper."""
-    counted = Counter((one.experiment.paper, verdict.outcome) for one in found for _, verdict in one.verdicts)
+    counted = Counter((group, verdict.outcome) for group, verdict in _placed(found))
     numbers = {
         f":{role}:`{outcome}`": [counted[paper, outcome] for paper in GROUPS] for outcome, role in BADGES.items()
     }
@@ -120,16 +132,12 @@ def refuted_table(path: Path) -> None:
 
 
 def _refuted(found: Findings) -> Iterator[str]:
-    """A line for each such claim of an experiment, which ends with what a claim that begins with "So" goes on from."""
-    before = ""
+    """A line for each such claim of an experiment; it says if the claim goes beyond the paper."""
     for claim, verdict in found.verdicts:
-        said = "" if claim.statement.startswith("So ") else claim.statement
         if verdict.outcome in (Outcome.DOES_NOT_HOLD, Outcome.HOLDS_ONLY_IF):
-            condition = f" {plain(verdict.condition)}." if verdict.condition else ""
-            before_it = "" if said else f' ("So" refers to: {before})'
-            text = plain(f"{claim.statement}{before_it}")
-            yield f"  - {text} :{BADGES[verdict.outcome]}:`{verdict.outcome}`{condition}"
-        before = said or before
+            condition = f" Only if {plain(verdict.condition)}." if verdict.condition else ""
+            beyond = " (beyond the paper)" if "beyond" in claim.place else ""
+            yield f"  - {plain(claim.statement)}{beyond} :{BADGES[verdict.outcome]}:`{verdict.outcome}`{condition}"
 
 
 def _write(path: Path, lines: list[str]) -> None:

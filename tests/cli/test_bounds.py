@@ -101,7 +101,7 @@ def test_bounds_that_ask_for_everything_are_marked(capsys):
     assert vacuous["sufficient_degree"]  # 359 of 100
     assert vacuous["uniform_samples"]
     assert not vacuous["average_sensitivity_bound"]
-    assert vacuous["tail_bound"]  # at degree 100 of 100, nothing lies above
+    assert "tail_bound" not in vacuous  # at degree 100 of 100, nothing lies above
     small = {row["name"]: row["vacuous"] for row in told(capsys, *SIZE, "--epsilon", 10)["bounds"]}
     assert not small["sufficient_degree"]
     assert not small["low_degree_samples"]
@@ -150,6 +150,26 @@ def test_a_known_variance_marks_more(capsys, tmp_path):
     W, B = networks.index(3).scale()
     alone = told(capsys, "--n", 11, "--s", 8, "--k", 1, "--W", W, "--B", B, "--given", "degree=5")["bounds"]
     assert not any(row["vacuous"] for row in alone if row["name"] in ("tail_bound", "average_sensitivity_bound"))
+
+
+def test_what_is_known_without_a_bound_is_attained_by_extremal_networks(capsys, tmp_path):
+    """All weight lies on degree n, so that its average sensitivity is n times its variance, and also the bound."""
+    extremal(2, 1, 1.0).save(tmp_path / "extremal.sparsact")
+    told_of = told(capsys, tmp_path / "extremal.sparsact")
+    rows = {row["name"]: row for row in told_of["bounds"]}
+    assert rows["average_sensitivity_bound"]["value"] == pytest.approx(3 * told_of["measured"]["variance"])
+    assert rows["average_sensitivity_bound"]["vacuous"]
+    assert rows["noise_sensitivity_bound"]["value"] > told_of["measured"]["variance"] * (1 - 0.9**3) / 2
+    assert rows["noise_sensitivity_bound"]["vacuous"]
+    assert "tail_bound" not in rows  # nothing lies above degree n
+
+
+def test_the_degree_of_a_network_is_the_one_that_was_found(capsys, tmp_path):
+    networks.index(2).save(tmp_path / "index.sparsact")
+    told_of = told(capsys, tmp_path / "index.sparsact")
+    assert told_of["parameters"]["degree"] == told_of["measured"]["degree"]["degree"] == 2
+    given = told(capsys, tmp_path / "index.sparsact", "--given", "degree=1")
+    assert given["parameters"]["degree"] == 1
 
 
 def test_an_epsilon_that_a_constant_meets_is_told_in_a_line(capsys, tmp_path):

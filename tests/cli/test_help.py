@@ -54,10 +54,7 @@ def test_a_command_of_a_package_that_is_not_installed(capsys, monkeypatch):
     monkeypatch.setattr("sparsact.cli.app.PlainGroup.get_command", lambda *_: None)
     status, _, err = run(capsys, "reproduce", "--list")
     assert status == 2
-    assert (
-        "part of sparsact-papers, which is not installed: pip install sparsact-papers, or ./papers of a checkout."
-        in err
-    )
+    assert "part of sparsact-papers, which is not installed: pip install ./papers in a clone." in err
 
 
 def test_a_bare_command_shows_its_help(capsys):

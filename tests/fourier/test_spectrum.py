@@ -77,6 +77,7 @@ class TestOf:
             ({(0.5,): 1.0}, 5, TypeError, "integer"),
             ({(0,): np.inf}, 5, ValueError, "coefficients must be finite"),
             (np.sin, None, TypeError, "the spectrum of a ufunc is not known"),
+            ("index.sparsact", None, TypeError, r"sparsact\.load\(path\)"),
         ],
     )
     def test_refusals(self, thing, n, error, message):

@@ -60,6 +60,8 @@ def reproduce(
     rows = Store(store)
     if listed:
         _list(experiments, rows, as_json)
+        if not any(store.glob("*.jsonl")):
+            typer.echo(f"No rows in {store}. A clone keeps them in {STORE}: run there, or pass --store.", err=True)
         return
     check_report(report)
     work, unmet = _work(experiments, rows, scale)
@@ -180,11 +182,11 @@ def _tell(
     for findings in found:
         typer.echo(f"{findings.experiment.name} ({findings.scale.value}, {len(findings.rows)}/{findings.n_tasks} rows)")
         for claim, verdict in findings.verdicts:
-            condition = f" {verdict.condition}." if verdict.condition else ""
+            condition = f" Only if {verdict.condition}." if verdict.condition else ""
             typer.echo(f"  {verdict.label}: {claim.statement}{condition} {verdict.measured}")
             typer.echo(f"    refuted if {claim.refuted_if}")
             if verdict.theorem:
-                typer.echo(f"    implied by {verdict.theorem}")
+                typer.echo(f"    implied by: {verdict.theorem}")
             if correction.standing(findings, claim) is Standing.ALONE:
                 typer.echo("    decided at 95 %; it does not survive a correction for the number of claims")
     for name, lacking in unmet.items():

@@ -94,7 +94,7 @@ class Correction:
         return (
             f"Claims that rest on estimates: {self.n_estimated}; decided by intervals of 95 %: {self.n_decided}. Up to "
             f"{self.n_by_chance:.2g} of these verdicts are expected to be wrong by chance. Holm's correction over all "
-            f"{self.n_estimated} leaves {self.n_surviving}: with a probability of 95 % none of them is wrong by chance."
+            f"{self.n_estimated} leaves {self.n_surviving}: it errs on any of them with probability at most 5 %."
         )
 
 

@@ -17,7 +17,7 @@ IMPLIED: Final[dict[str, dict[str, str]]] = {
     "average-sensitivity": {
         "lemma-9": f"{SENSITIVITY}, which is less from six inputs on (sqrt(6) ln 6 > 4)",
         "sharper": SENSITIVITY,
-        "attained": "by construction: k copies of a function whose sensitivity is found by hand",
+        "attained": "construction: k copies of a function whose sensitivity is found by hand",
     },
     "noise-sensitivity": {
         "lemma-10": "NS <= 2 (1 - rho) k^2 W^2 (sharper Lemma 10), which is less from n s = 5 on (ln(5)^2 > 2)",

@@ -45,8 +45,7 @@ class PlainGroup(TyperGroup):
         if args[0] in ELSEWHERE and self.get_command(ctx, args[0]) is None:
             package, folder = ELSEWHERE[args[0]]
             raise ImportError(
-                f"`sparsact {args[0]}` is part of {package}, which is not installed: pip install {package}, or "
-                f"./{folder} of a checkout."
+                f"`sparsact {args[0]}` is part of {package}, which is not installed: pip install ./{folder} in a clone."
             )
         return super().resolve_command(ctx, args)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from math import isfinite, log2, log10, sqrt
+from math import inf, isfinite, log2, log10, sqrt
 from pathlib import Path
 from sys import float_info
 from textwrap import fill
@@ -56,7 +56,7 @@ def bounds(
     """Print all bounds of the theory that follow from the given parameters, with their status.
 
     Constants that the theory leaves open are 1 unless given. Defaults: R is the square root of n, C is the largest
-    value k (W R + B), degree is one that is enough for epsilon, and p is the logarithm of s.
+    value k (W R + B), degree is enough for epsilon, and p, the variables of a junta, is the logarithm of s.
 
     Example: sparsact bounds --n 100 --s 64 --k 1 --W 3 --B 2 --epsilon 0.1
     """
@@ -71,8 +71,10 @@ def bounds(
     net = None if network is None else read_network(network)
     if net is not None:
         parameters |= _of_network(net, parameters)
-    _derive(parameters)
+    follows = _derive(parameters)
     measured = None if net is None else _measured(net, parameters, random_state)
+    if measured is not None and "degree" in follows:
+        parameters["degree"] = measured["degree"]["degree"]
     variance = None if measured is None else measured["variance"]
     rows, wanting = _rows(parameters, variance)
     content: dict[str, Any] = {"parameters": parameters, "bounds": rows, "wanting": wanting}
@@ -117,8 +119,8 @@ def _of_network(network: SparselyActivatedNetwork, given: dict[str, float]) -> d
     return {"n": network.n, "s": network.s, "k": int(given["k"]), **scale}
 
 
-def _derive(parameters: dict[str, float]) -> None:
-    """Check the parameters, and fill in what follows from them."""
+def _derive(parameters: dict[str, float]) -> dict[str, float]:
+    """Check the parameters, and fill in what follows from them, which is returned."""
     from sparsact.bounds import BOUNDS, sufficient_degree
     from sparsact.validation.parameters import check_named
 
@@ -138,9 +140,9 @@ def _derive(parameters: dict[str, float]) -> None:
                 follows["C"] = k * (W * parameters.get("R", sqrt(n)) + B)
     if s is not None:
         follows["p"] = int(log2(s))
-    for name, value in follows.items():
-        if isinstance(value, int) or isfinite(value):
-            parameters.setdefault(name, value)
+    follows = {name: x for name, x in follows.items() if name not in parameters and (isinstance(x, int) or isfinite(x))}
+    parameters |= follows
+    return follows
 
 
 def _trivial(parameters: dict[str, float], variance: float | None) -> str | None:
@@ -158,7 +160,8 @@ def _rows(parameters: dict[str, float], variance: float | None) -> tuple[list[di
     from sparsact.bounds import BOUNDS
 
     rows, wanting = [], []
-    for entry in (entry for entry in BOUNDS if "complexity" not in entry.parameters):  # which is no number
+    skipped = {"tail_bound"} if parameters.get("degree", 0) >= parameters.get("n", inf) else set()  # nothing lies above
+    for entry in (one for one in BOUNDS if "complexity" not in one.parameters and one.name not in skipped):
         missing = [name for name in entry.parameters if name not in parameters]
         content = {"statement": entry.statement, "paper": entry.paper, "status": entry.status, "name": entry.name}
         if missing:
@@ -224,6 +227,7 @@ def _print(content: dict[str, Any]) -> None:
 
     console, rows = terminal(), content["bounds"]
     console.print(", ".join(f"{name}={value:.6g}" for name, value in content["parameters"].items()))
+    console.print("R: largest norm of an input; C: most that |h(x)| can be; p: variables of a junta")
     if content["trivial"]:
         console.print(content["trivial"])
     table = grid(["bound", "status"], ["value"])

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from sparsact.bounds import BoundInfo
 
 VACUOUS: Final = (
-    "vacuous: true without the bound: a degree of n, as many rows as inputs, no less than C or the variance, or at "
-    "least 1"
+    "vacuous: true without the bound. For example, average sensitivity is at most n Var, noise sensitivity "
+    "(1 - rho^n)/2 Var and weight above a degree Var, where Var is the variance of the network, or C^2 if it is "
+    "unknown; degree n is enough, and so are rows that show all 2^n points of the cube."
 )
 
 
@@ -30,7 +31,7 @@ def is_vacuous(
     size = inf if found["log2"] is None else found["log2"]
     if entry.gives.endswith("at least"):
         return bool(size <= 0 and not entry.gives.startswith("probability"))
-    return bool(size >= _limit(entry.gives, parameters, most_variance(parameters, variance)))
+    return bool(size >= _limit(entry.gives, parameters, most_variance(parameters, variance)) - 1e-9)  # rounding
 
 
 def _limit(gives: str, parameters: Mapping[str, float], variance: float) -> float:
@@ -46,7 +47,7 @@ def _limit(gives: str, parameters: Mapping[str, float], variance: float) -> floa
     if gives.startswith("noise sensitivity"):
         return log2_of(variance * (1 - (rho**n if rho > 0 else rho)) / 2)
     if gives.startswith("weight above"):
-        return log2_of(variance) if parameters["degree"] < n else -inf
+        return log2_of(variance)
     if gives.startswith("Rademacher complexity, dense"):  # a class of larger functions
         return log2_of(parameters["s"] * (parameters["W"] * parameters["R"] + parameters["B"]))
     if gives.startswith("Rademacher complexity"):

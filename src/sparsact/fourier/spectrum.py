@@ -341,9 +341,10 @@ def spectrum_of(thing: Any) -> Spectrum:
         return thing
     if hasattr(thing, "spectrum_") or hasattr(type(thing), "spectrum_"):  # an unfitted learner says so itself
         return Spectrum.of(thing.spectrum_)
-    if callable(thing):
+    if callable(thing) or isinstance(thing, str) or hasattr(thing, "__fspath__"):
         raise TypeError(
             f"the spectrum of a {type(thing).__name__} is not known: nothing is registered for its type, and it has no "
-            "fitted `spectrum_`; for any other function pass its table of values, f(sparsact.hypercube.points(n))."
+            "fitted `spectrum_`. Load a saved model, sparsact.load(path); for any other function pass its table of "
+            "values, f(sparsact.hypercube.points(n))."
         )
     return Spectrum(DenseCoefficients(walsh_hadamard(checked_table(thing))))

@@ -74,9 +74,11 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]
         If it cannot be read at all.
     """
     path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():  # a pipe or a device has no end
+    if not path.exists():
+        raise FileNotFoundError(f"no model {str(path)!r}; check the path, which is relative to {str(Path.cwd())!r}.")
+    if not path.is_file() and not path.is_dir():  # a pipe or a device has no end
         raise ModelFileError(f"{path} is not a regular file; copy its content into one.")
-    with path.open("rb"):  # a missing or unreadable file is an OSError that names it
+    with path.open("rb"):  # an unreadable file is an OSError that names it
         pass
     try:
         with safe_open(path, framework="numpy") as file:

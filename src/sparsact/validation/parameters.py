@@ -127,7 +127,7 @@ def _need(name: str, value: object) -> str | None:
         fits = isinstance(value, int | np.integer) and value >= minimum
         return None if fits else f"a whole number from {minimum} ({what})"
     if not isinstance(value, int | float | np.integer | np.floating | Fraction):
-        return "a real number"
+        return f"a real number, such as network.scale().{name}" if name in ("W", "B") else "a real number"
     if not isfinite(value):
         return "finite"
     if name in _NONNEGATIVE:

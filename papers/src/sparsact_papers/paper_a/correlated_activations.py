@@ -206,7 +206,7 @@ EXPERIMENT: Final = Experiment(
         ),
         Claim(
             name="prediction",
-            statement="They need not be told apart to predict: the error is small although units differ.",
+            statement="Predictions are accurate although the learned units differ from the true units.",
             rule="holds if at the largest correlation error / variance is below 0.01 and the overlap below 0.9",
             refuted_if="at the largest correlation the error is significantly above 0.01 of the variance or the "
             "overlap above 0.9",

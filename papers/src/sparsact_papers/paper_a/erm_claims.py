@@ -118,7 +118,7 @@ CLAIMS: Final = (
     Claim(
         name="few-samples",
         place="Theorem 5",
-        statement=f"So it does from fewer than {AMPLE} samples for each weight.",
+        statement=f"The sparse class also errs less than its rivals from fewer than {AMPLE} samples for each weight.",
         printed=PRINTED,
         rule=RULE.format("families"),
         judge=lambda rows: _against_each(rows, "few samples", ample=False),
@@ -126,8 +126,8 @@ CLAIMS: Final = (
     ),
     Claim(
         name="minimum",
-        place="Theorem 17",
-        statement="The search is a risk minimiser: it fits the rows at least as well as the planted network does.",
+        place="Theorem 17, beyond the paper",
+        statement="This library's search is a risk minimiser: it fits the rows no worse than the planted network.",
         rule="over all families, share of runs whose training error is at most the error of the planted network, a "
         "member of the class: holds if the 95 % interval lies above 0.9 for each number of samples, fails if below for "
         "one. Where it fails, errors compare algorithms, not classes",

@@ -170,7 +170,7 @@ EXPERIMENT: Final = Experiment(
         ),
         Claim(
             name="recovered",
-            statement=f"It is no power of m: from {AMPLE} rows a weight the function itself is found.",
+            statement=f"Without noise, from {AMPLE} rows a weight on, the function itself is found.",
             rule="share of runs with at most 1e-9 of the variance as error at new points: holds if its 95 % interval "
             "lies above 0.9 for each family",
             refuted_if="for some family significantly more than a tenth of the runs err by more",

@@ -179,7 +179,7 @@ EXPERIMENT: Final = Experiment(
         ),
         Claim(
             name="dense-activity",
-            statement="That layer is not sparsely activated: some input switches all its units on.",
+            statement="The dense layer of that parity is not sparsely activated: some input switches all units on.",
             rule="holds if on every row the largest number of active units is the number of units",
             refuted_if="some row leaves a unit off at every input",
             judge=lambda rows: within(

@@ -244,7 +244,8 @@ EXPERIMENT: Final = Experiment(
         ),
         Claim(
             name="orthogonal",
-            statement="Conjecture 20 holds with the constant 1 on orthogonal points, too.",
+            statement="Conjecture 20 holds with the constant 1 on orthogonal points, for networks that are "
+            "k-sparse at these points; they may have more active units elsewhere.",
             printed="constant 1, any points",
             rule="fails if for some number of points networks of the class reach more than the conjecture on every "
             "draw; holds if the exact maxima stay below it on all; else undecided",

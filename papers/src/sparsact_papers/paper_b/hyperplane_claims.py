@@ -145,7 +145,7 @@ CLAIMS: Final = (
     Claim(
         name="threshold",
         place="Figure 1b",
-        statement=f"It takes {MANY} buckets: half as many do not beat the dense layer (polynomial).",
+        statement=f"Beating the dense layer takes {MANY} buckets: half as many do not beat it (polynomial).",
         printed=f"number of buckets is large (>= {MANY})",
         rule=f"holds if {MANY // 2} buckets have at least the best linear error; {MEDIANS}",
         refuted_if="1024 buckets significantly err less than the best linear predictor",

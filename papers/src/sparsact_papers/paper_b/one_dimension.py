@@ -157,7 +157,7 @@ CLAIMS: Final = (
     Claim(
         name="improves-trained",
         place="Section 1 with the training of A.1",
-        statement="So they do when the constants are trained as the paper trains them.",
+        statement="More buckets approximate better when the constants are trained as the paper trains them.",
         printed="a figure without numbers",
         rule="the same, of RMSProp",
         refuted_if="some number of buckets significantly errs more than half as many",

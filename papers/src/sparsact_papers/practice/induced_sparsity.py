@@ -150,7 +150,7 @@ CLAIMS: Final = (
     Claim(
         name="released",
         place="beyond the papers",
-        statement="It may be used with all of its units as well: what is trained with top-k does not need the choice.",
+        statement="A transformer that was trained with top-k is as good when it uses all of its units.",
         rule=f"holds if the validation loss with all units is at most {NEAR:g} nats above that with the units kept, "
         "by the 95 % interval of the mean over seeds",
         refuted_if="the loss with all units significantly exceeds that with the units kept by more than the limit",

@@ -204,12 +204,12 @@ NAMES: Final = {IMAGES: IMAGES, TEXT: TEXT, LONG: f"text, trained {LONGER} times
 LAST, SETTLED = 0.2, 1.0  # share of the steps in which a settled loss falls by so few percent
 COMPARED: Final = (
     ("experts", "Mixtures of experts with learned gates are better than dense layers.", (TOP_2, BIASES, SWITCH), DENSE),
-    ("choice", "So are mixtures whose experts choose their tokens.", (CHOICE,), DENSE),
-    ("dsm", "So are layers that keep the largest pre-activations (DSM).", (TOP_K,), DENSE),
-    ("lsh", "So are experts chosen by random hyperplanes.", (LSH,), DENSE),
-    ("hash", "So are experts chosen by a table of places or characters.", (HASH,), DENSE),
-    ("tree", "So are experts at the leaves of a tree of learned hyperplanes.", (TREE,), DENSE),
-    ("scaling", "So are layers in which a controller switches on one unit of each block (Scaling).", (SCALING,), DENSE),
+    ("choice", "Mixtures whose experts choose their tokens are better than dense layers.", (CHOICE,), DENSE),
+    ("dsm", "Layers that keep the largest pre-activations (DSM) are better than dense ones.", (TOP_K,), DENSE),
+    ("lsh", "Experts chosen by random hyperplanes are better than dense layers.", (LSH,), DENSE),
+    ("hash", "Experts chosen by a table of places or characters are better than dense layers.", (HASH,), DENSE),
+    ("tree", "Experts in a tree of learned hyperplanes are better than dense layers.", (TREE,), DENSE),
+    ("scaling", "Scaling layers (one unit per block is on) are better than dense ones.", (SCALING,), DENSE),
     ("directions", "Hyperplanes that learn are better than random ones.", (LEARNED,), LSH),
     ("gates", "Learned gates with two experts are better than random hyperplanes.", (TOP_2,), LSH),
     ("units", "A DSM that chooses units one by one is better than two experts.", (TOP_K,), TOP_2),
