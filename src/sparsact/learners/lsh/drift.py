@@ -17,6 +17,7 @@ from sparsact.statistics.column_scales import exponents_of
 MOST_GROUPS: Final = 8
 ROWS_A_GROUP: Final = 10
 MIN_ROWS: Final = 2 * ROWS_A_GROUP
+ONE_DEVIATION: Final = 0.6827  # probability that a normal error is at most one standard deviation
 EPSILON: Final = 1e-12  # of shares
 
 
@@ -46,6 +47,8 @@ class Drift:
         with Bonferroni's correction; for several targets, the one with the smallest p-value. None without targets.
     rmse : float or None
         Root mean squared residual.
+    expected_rmse : float or None
+        The same if the residuals are as large as the model's 68 % prediction intervals say, at these rows.
 
     Notes
     -----
@@ -73,6 +76,7 @@ class Drift:
     bias: float | None = None
     bias_p_value: float | None = None
     rmse: float | None = None
+    expected_rmse: float | None = None
 
     def __str__(self) -> str:
         """One line for a log."""
@@ -83,15 +87,16 @@ class Drift:
         ).replace("%", " %")
         if self.bias is None:
             return line
-        return f"{line}; residuals: mean {self.bias:.3g} (p-value {self.bias_p_value:.2g} for 0), RMSE {self.rmse:.3g}"
+        mean = f"mean {self.bias:.3g} (p-value {self.bias_p_value:.2g} for 0)"
+        return f"{line}; residuals: {mean}, RMSE {self.rmse:.3g} ({self.expected_rmse:.3g} expected)"
 
 
 def drift_of(
-    found: BucketPlaces, ids: NDArray[np.int64], counts: NDArray[np.int64], positions: Array, residuals: Array | None
+    found: BucketPlaces, ids: NDArray[np.int64], counts: NDArray[np.int64], positions: Array, *residuals: Array
 ) -> Drift:
     """Drift of rows in these places, in buckets ``ids`` (m, T), -1 where there is none, of counts and mean positions.
 
-    ``residuals`` are (m, targets) or None.
+    ``residuals`` (m, targets), if there are targets, come with the deviations that are expected of them.
     """
     m, n_tables = ids.shape
     if m < MIN_ROWS:
@@ -113,7 +118,7 @@ def drift_of(
     smoothed = [(each * m + 0.5) / (m + 0.5 * len(each)) for each in (mean, expected)]
     index = float(((smoothed[0] - smoothed[1]) * np.log(smoothed[0] / smoothed[1])).sum())
     alone = float((counts == 1).sum() / counts.sum())
-    return Drift(m, tested, index, float(missed.mean()), alone, *_of_residuals(residuals))
+    return Drift(m, tested, index, float(missed.mean()), alone, *(_of_residuals(*residuals) if residuals else ()))
 
 
 def groups(positions: Array, counts: NDArray[np.int64], most: int, least: float = 0.0) -> NDArray[np.int64]:
@@ -150,15 +155,17 @@ def dempster(shares: Array, difference: Array, pooled: Array, scale: float) -> f
     return float(fdtrc(freedom, freedom * (m - 1), total / (trace * scale)))
 
 
-def _of_residuals(residuals: Array | None) -> tuple[float, float, float] | tuple[()]:
-    if residuals is None:
-        return ()
+def _root_mean_square(values: Array) -> float:
+    exponent = int(exponents_of(values.ravel()))
+    return float(np.ldexp(np.sqrt(np.mean(np.ldexp(values, -exponent) ** 2)), exponent))
+
+
+def _of_residuals(residuals: Array, expected: Array) -> tuple[float, float, float, float]:
     m, n_targets = residuals.shape
+    sizes = _root_mean_square(residuals), _root_mean_square(expected)
     exponent = int(exponents_of(residuals.ravel()))
     residuals = np.ldexp(residuals, -exponent)
     means, errors = residuals.mean(axis=0), residuals.std(axis=0, ddof=1) / sqrt(m)
     p_values = 2 * stdtr(m - 1, -np.abs(means) / np.maximum(errors, 1e-300))
     worst = int(np.argmin(p_values))
-    rmse = float(np.sqrt(np.mean(residuals**2)))
-    bias, rmse = np.ldexp([means[worst], rmse], exponent).tolist()
-    return bias, min(1.0, n_targets * float(p_values[worst])), rmse
+    return float(np.ldexp(means[worst], exponent)), min(1.0, n_targets * float(p_values[worst])), *sizes

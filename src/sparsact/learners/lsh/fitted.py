@@ -28,7 +28,7 @@ from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, locked
 from sparsact.validation.arrays import aligned
-from sparsact.validation.estimators import checked_rows
+from sparsact.validation.estimators import check_columns, checked_rows
 from sparsact.validation.parameters import checked_option, checked_positive
 
 
@@ -181,7 +181,11 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
 
     def _checked_rows(self, X: ArrayLike, y: ArrayLike = "no_validation", **checks: bool) -> Any:
         """X, or X and y, of numbers: codes for categories, NaN for missing values."""
-        rows = coded(X, self.is_categorical_) if self.is_categorical_.any() else X
+        rows = X
+        if self.is_categorical_.any():
+            if not checks.get("reset", True):  # codes are taken by places: the columns must be those of fit
+                check_columns(self, X)
+            rows = coded(X, self.is_categorical_)
         return checked_rows(self, rows, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan", **checks)
 
     def apply(self, X: ArrayLike) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.constraints import AUTO, COUNT, one_of, whole
 from sparsact.learners.lsh.adaptive import Stream
-from sparsact.learners.lsh.drift import Drift, drift_of
+from sparsact.learners.lsh.drift import ONE_DEVIATION, Drift, drift_of
 from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.leave_one_out import reach as reach_of
@@ -186,8 +186,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             self._validate_params()
         elif self._stream is None and self.table_.n_rows:
             raise ValueError(
-                "adapt=True needs all rows of the model, and some were learned without it; "
-                "begin a model by partial_fit(X, y, adapt=True)."
+                "adapt=True needs all rows of the model, and it does not hold them: a file does not hold rows, and "
+                "rows learned without adapt=True are not kept. Begin a model by partial_fit(X, y, adapt=True)."
             )
         batch = self._validated(X, y, sample_weight, reset=begin)
         stream, errors = self._stream or self._no_rows, np.zeros(0)
@@ -269,7 +269,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         """
         check_is_fitted(self)
         rows = self._queries(X, self._inputs)
-        residuals = None
+        residuals: tuple[Array, ...] = ()
         if y is not None:
             predicted = self._predictor.values(rows, threads(self.n_jobs))
             targets = checked_reals(y, "`y`")
@@ -282,12 +282,13 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                     f"drift compares `y` with predictions, and that of row {row} is no number; leave out `y`, or call "
                     'set_params(fallback="coarse", extrapolate="clip") first.'
                 )
-            residuals = targets - predicted
+            deviations = self._predictor.deviations(rows, threads(self.n_jobs))
+            residuals = targets - predicted, reach_of(self.table_, ONE_DEVIATION) * deviations
         self._tidy()
         found = hashing.places(self._fixed.selected(rows), self.table_.layout.hashes)
         ids = self.table_.index.find(found.keys).astype(np.int64)
         positions = mean_positions(self.table_.sums, self.table_.layout.n_local)
-        return drift_of(found, ids, self.table_.counts, positions, residuals)
+        return drift_of(found, ids, self.table_.counts, positions, *residuals)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
