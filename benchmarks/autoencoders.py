@@ -1,10 +1,10 @@
 """Sparse autoencoders of 24,576 features: ``sparsify`` and ``load_sae`` compared with plain PyTorch.
 
-The autoencoders have 768 inputs and Gaussian weights and activations; one has ReLU with .5 % of its features on, the
+The autoencoders have 768 inputs and Gaussian weights and activations; one has ReLU and 0.5 % of its features on, the
 other keeps the 32 largest features. Each is written to a file in the format of SAELens and read by ``load_sae``. Plain
-PyTorch computes the encoder, the activation and the dense decoder; for the largest features ``torch.topk`` and the
-gathered rows of the decoder. Each call reconstructs 1, 16 or 256 other rows, on one thread and on two; all sides take
-turns. Unit: times as fast as plain PyTorch.
+PyTorch computes the encoder, the activation and the dense decoder; for the largest features it takes ``torch.topk`` and
+those rows of the decoder. A call reconstructs 1, 16 or 256 new rows. Unit: times as fast as plain PyTorch.
+
 Targets: with ReLU at least 3, 2.5 and 1.2 times as fast at 1, 16 and 256 rows; with the 32 largest 4, 3 and 2 times as
 fast, with the same features. Roofline: the encoder's bytes over the bytes of its int8 copy, 4 times, at one row.
 """

@@ -6,7 +6,7 @@ times include the final fit to all rows. Unit: seconds. Target for LowDegreeRegr
 the same scores and the same choice.
 
 GridSearchCV makes 300 fits, which take half an hour at full size; ``--full`` makes them all. Otherwise it runs two
-penalties of every degree on ``--folds`` of the folds, and its total is EXTRAPOLATED: the mean seconds of fit and score
+penalties of every degree on ``--folds`` of the folds, and its total is extrapolated: the mean seconds of fit and score
 of each degree, times penalties times folds, plus one fit of the choice. Scores and choice are then compared over that
 part, which contains our choice.
 """

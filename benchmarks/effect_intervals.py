@@ -5,8 +5,8 @@ interval contains the mean over all combinations. Predictions are made for all o
 predicted value.
 
 Sequences with planted effects are measured too: 30, 60 or 100 sites of amino acids, variants with one to five
-mutations of a wild type, a sum of effects or a sigmoid of it, and noise of .3 deviations. Sites differ in how much they
-matter. Each single mutation whose letters occur in the rows is compared with its planted effect on the wild type. The
+mutations of a wild type, a sum of effects or a sigmoid of it, and noise of 0.3 deviations. Some sites matter more.
+Each single mutation whose letters occur in the rows is compared with its planted effect on the wild type. The
 strongest twentieth of the true effects is also counted separately.
 """
 

@@ -1,10 +1,10 @@
 """A feed-forward block and its products on a GPU, compared with dense PyTorch (cuBLAS) on the same device.
 
 d = 4096, s = 16384, bfloat16, 1 to 16 inputs a call, which have the same units active or, "own sets", each its own.
-No call finds its weights in the cache: a round goes through copies of the weights that together are three times the
-second-level cache, and through disjoint sets of active units within each copy. Each side is captured as a CUDA graph of
-one round, which leaves out the time that Python takes to launch; with `--eager` it runs as written, as the layers of
-`sparsify` do. Both are timed by CUDA events. float32 is not TF32.
+No call finds its weights in the L2 cache: a round uses copies of the weights that together are three times as large,
+and disjoint sets of active units within each copy. Each side is captured as a CUDA graph of one round, without the time
+that Python takes to launch; ``--eager`` runs it like the layers of ``sparsify``. CUDA events time both. No TF32.
+
 Units: microseconds a call, times as fast as dense, and GB/s of the weights that the call must read. No target yet.
 """
 

@@ -1,11 +1,10 @@
 """Tables of sites with letters: held-out error compared with LightGBM, perceptrons and a Hamming Gaussian process.
 
 Measured tables: PhoQ, 4 sites of 20 amino acids, and ParD3, 3 sites, at 1, 5 and 20 % of their rows. Planted tables
-give each letter a place in a plane, and add effects and products of two or three sites: 6 sites of nucleotides with a
-sigmoid; 5 sites of 2, 3, 5, 7 and 11 categories; 3 sites of 20 letters named as amino acids, but with unrelated
-effects. Two more were planted after every choice was made: *energies* of 4 sites of amino acids, half of them following
-the properties of the acids, through a sigmoid, as of a binding protein; and *neighbours*, 7 sites of nucleotides in
-which adjacent sites act together, through an exponential.
+give each letter a place in a plane, and add effects and products of two or three sites. They have 6 sites of
+nucleotides and a sigmoid; 5 sites of 2, 3, 5, 7 and 11 categories; 3 sites of 20 letters with unrelated effects. Two
+tables were planted after every choice was made: *energies*, the sigmoid of a sum over 4 sites of amino acids, half of
+it from properties of the acids; *neighbours*, 7 sites of nucleotides whose adjacent sites interact, in an exponential.
 
 Each model is fitted to the same rows by its own usual procedure. LightGBM gets categorical columns, and 2,000 trees of
 the better of two sizes, stopped early on a tenth of the rows. Perceptrons get indicators of letters, have two hidden

@@ -1,9 +1,9 @@
-"""Tables with a floor under the measurements: error and coverage, compared with models that take the floor for data.
+"""Tables whose measurements stop at a floor: error and coverage, compared with models that ignore the floor.
 
-Synthetic: additive latent functions, or functions with as many pairs as columns, under floors that hide 30, 60 and 90 %
-of the rows; n = 8, 11 and 14 columns, 40 n rows, noise of .2 and .5 of the latent's deviation. Reported: the share of
-the latent's coefficients within their 95 % intervals, false significant interactions for each fit (the stated rate is
-5 %), how often an additive latent is recognised, and the variance left of held-out targets (with their floor).
+Synthetic tables have n = 8, 11 or 14 columns and 40 n rows. The function is additive, or has as many pairs as columns.
+A floor hides 30, 60 or 90 % of the rows; noise is 0.2 or 0.5 of the function's deviation. The table shows the share of
+coefficients within their 95 % intervals, false significant interactions for each fit (the stated rate is 5 %), how
+often an additive function is recognised, and the unexplained variance of held-out targets (with their floor).
 
 The other sides, in the same run: a Tobit likelihood with the true subsets known, maximised by scipy.optimize; our
 Gaussian process and polynomial without a floor; scikit-learn's gradient-boosted trees.

@@ -6,7 +6,7 @@ grouped products. A training step is forward and backward with fresh gradients, 
 takes two, because a step finds the memory that the one before has freed. Unit: CPU seconds on one thread, wall-clock
 seconds on more, medians of rounds in turns.
 
-Targets: training at most 1.2, 1, .95 and .95 times as long as transformers with 1, 64, 1,024 and 4,096 tokens;
+Targets: training at most 1.2, 1, 0.95 and 0.95 times as long as transformers with 1, 64, 1,024 and 4,096 tokens;
 inference with one token at most as long. The floor is timed too: the matrix products alone, in memory that exists. The
 environment chooses the instruction sets of both sides (``SPARSACT_ISA``, ``ATEN_CPU_CAPABILITY``).
 

@@ -2,7 +2,7 @@
 
 The networks have s = 1,000 units; the table shows their share of active units at a random point. Target on one thread:
 under 30 s. Unit: seconds, medians of repeats, each with its own seed. For comparison, the same estimate for a function
-that can only be called: each sample evaluates a point and its n neighbours, and the total time is EXTRAPOLATED.
+that can only be called: each sample evaluates a point and its n neighbours, and the total time is extrapolated.
 
 Roofline of a sample: the pre-activations of one point, n * s multiplications in a dense matrix product, timed alone, or
 one multiplication for each nonzero weight. The noise sensitivity needs that product twice.

@@ -2,7 +2,7 @@
 
 Each draw begins with 20 random rows. Five batches of 20 follow, either chosen for the effects of one and two columns or
 drawn at random; after each, ``model="gp"`` is fitted. Errors are root mean squares over the coefficients of these
-effects. Targets: after five batches .7 of the mean error of random rows on each landscape; after no batch more than it.
+effects. Targets: 0.7 of the mean error of random rows after five batches, on each landscape; never more than it.
 
 The best that a design can gain is measured too: both sides know the kernel and the noise of 800 rows, and learn only
 the effects.

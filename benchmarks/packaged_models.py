@@ -1,4 +1,4 @@
-"""Trained models that pip installs, on real inputs: ``auto`` compared with float32, bfloat16 and int8 in PyTorch.
+"""Trained models that pip installs, on real inputs: ``sparsify`` compared with float32, bfloat16 and int8 in PyTorch.
 
 - *criscross* (``pip install criscross``): 38.5M weights, transformers over a guide of 23 and a window of 512 bases,
   ReLU; the inputs are the five pairs of the package, one at a time.

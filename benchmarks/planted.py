@@ -1,10 +1,10 @@
 """Recovery of planted sparse networks from rows that they generated, compared with gradient descent and other learners.
 
 Rows and networks are drawn anew for each seed; errors are on fresh points, over the variance. Targets without noise:
-an error below 0.1 % for 9 of 10 seeds on families where ten starts of L-BFGS reach it for 5, and a median no larger
-than theirs. With noise: at most twice the error of least squares on the true active sets. Everywhere: within 5 % of the
+an error below 0.1 % for 9 of 10 seeds, on families where ten starts of L-BFGS reach it for 5; a median no larger than
+theirs. With noise: at most twice the error of least squares on the true active sets. Everywhere: within 5 % of the
 best of scikit-learn's dense networks (four widths, best on validation), boosted trees and low-degree polynomials; at
-most 60 s on one thread. ``given`` is the number of units allowed over the true number.
+most 60 s on one thread. ``given`` is the number of allowed units, divided by the true number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Two targets with shared traits, such as folding and binding: one joint fit compared with one model per target.
 
-Synthetic: 30 bits, energies of deviation 1.6 kT, fractions of two and three states with noise of .3 of their deviation,
+Synthetic: 30 bits, energies of deviation 1.6 kT, fractions of 2 and 3 states with noise of 0.3 of their deviation,
 150 or 400 rows of each target, the same rows or other ones. Errors are the variance left of the fractions without noise
 at 3,000 new rows. The separate models use the link (sigmoid, monotone, its own states) that is best over all draws.
 """

@@ -1,8 +1,8 @@
 """Significant terms among up to 170 million: terms found, false terms and time, compared with other estimators.
 
 The kernel runs over all pairs and triples of 1,000 columns, packing included. The learner fits planted data at level
-.05. Its detection limit is (tau + 1.64) sigma / sqrt(m). Targets with uniform columns and terms of at least 1.2 times
-the limit: at most 5 % of the runs miss a term or have a false one. Targets with columns that are correlated by .5,
+0.05. Its detection limit is (tau + 1.64) sigma / sqrt(m). Targets with uniform columns and terms of at least 1.2 times
+the limit: at most 5 % of the runs miss a term or have a false one. Targets with columns that are correlated by 0.5,
 biased, or both, and terms of at least the limit: at most 7 % of the runs have a false term, and 95 % of the terms above
 1.5 times the limit are found. Seconds are CPU time on one thread; the table shows their targets. Memory is the peak of
 a fit in a fresh process, with its rows.

@@ -1,4 +1,4 @@
-"""A small ReLU transformer trained with an L1 penalty: tokens per second of ``auto`` compared with the dense model.
+"""A small ReLU transformer trained with an L1 penalty: tokens per second after ``sparsify``, and before.
 
 It learns tinyshakespeare from the folder ``SPARSACT_DATA``; without the text the benchmark prints a note and ends. A
 checkpoint stays in the user's cache, so that a second run does not train again. Then both sides decode passages of the

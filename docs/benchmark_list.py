@@ -13,7 +13,7 @@ from benchmarks.table.kept import kept
 
 MODULES = Path(__file__).parents[1] / "benchmarks"
 GROUPS: Final = {  # heading: the names of its benchmarks
-    "Tables of switches and letters": (
+    "Tables of yes/no features and letters": (
         *("landscapes", "configurations", "brightness", "letters", "sequences", "measurement_models", "shared_traits"),
         *("effect_intervals", "next_rows", "planted", "sparse_fourier", "cube_gp", "least_squares", "cross_validation"),
         *("large", "walsh_hadamard", "fit_seconds", "busy", "scaling"),
@@ -33,6 +33,8 @@ def method(name: str) -> str:
     text = (MODULES / f"{name}.py").read_text(encoding="utf-8")
     _, _, rest = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")
     rest = re.sub(r" \[\d\]_", "", rest)
+    rest = re.sub(r"\n\n(?=    python )", "\n\n.. code-block:: sh\n\n", rest)
+    rest = re.sub(r"\b((?:Targets?|Units?|Roofline|Floor)\b[^.:`\n]{0,40}:)(?=\s)", r"**\1**", rest)
     # A line that begins with an initial would be a list of letters.
     return re.sub(r"^\.\. \[\d\] (.*)\n +", r"\\\1 ", rest, flags=re.MULTILINE)
 
@@ -58,11 +60,18 @@ def benchmark_list(path: Path) -> None:
     path.write_text("\n".join(page), encoding="utf-8")
 
 
+def _misses(missed: int, targets: int) -> str:
+    """How many targets the newest rows miss, as a sentence."""
+    if missed:
+        return f"Misses {missed} of {targets} targets."
+    return f"Meets all {targets} targets." if targets > 1 else "Meets its target."
+
+
 def _definition(benchmark: Benchmark, targets: int, missed: int) -> list[str]:
     """The name and what is compared; then run time, misses and packages; the method in a fold."""
     facts = [f"Takes {benchmark.takes}."] if benchmark.takes else []
     facts += [f"Needs {' and '.join(f'``{module}``' for module in benchmark.needs)}."] if benchmark.needs else []
-    facts += [f"{missed} of {targets} targets missed."] if targets else []
+    facts += [_misses(missed, targets)] if targets else []
     body = [benchmark.goal, *facts, "", ".. dropdown:: Method", "   :class-container: claim", ""]
     body += [f"   {line}".rstrip() for line in method(benchmark.name).splitlines()]
     return [f"``{benchmark.name}``", *(f"   {line}".rstrip() for line in body), ""]

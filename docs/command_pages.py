@@ -62,4 +62,4 @@ def _meaning(parameter: Any) -> str:
 
 def _literal(text: str) -> str:
     """The text with names of options as literals, which no line breaks."""
-    return re.sub(r"(?<![\w`-])--[a-z][a-z-]*", r"``\g<0>``", text)
+    return re.sub(r"(?<![\w`-])--[a-z][a-z-]*(?: [A-Z]{2,}\b)?", r"``\g<0>``", text)

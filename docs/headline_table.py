@@ -58,9 +58,9 @@ def _lines(*texts: str) -> str:
 
 OURS_OVER = "LSHRegressor: RMSE over the best rival's"
 HEADLINES = {
-    "Tables of two-valued columns": (
+    "Tables of yes/no features": (
         Headline(
-            "fit of degree 3 to 100,000 rows of 20 columns: first fit of a process",
+            "polynomial of degree 3 fitted to 100,000 rows of 20 columns: first fit of a process",
             "scikit-learn: PolynomialFeatures, Ridge",
             "n=20 d=3 m=100,000",
             "first fit, times as fast",
@@ -82,8 +82,8 @@ HEADLINES = {
         Headline("the same, float64", "fht-cpu", "n=20 float64", "times as fast"),
         *(
             Headline(
-                f"default fit to {share} % of the rows of nine measured tables: unexplained variance",
-                "best of six tuned rivals",
+                f"nine measured tables, fit to {share} % of the rows by default: unexplained variance",
+                "best of six rivals",
                 f"all, {share}%",
                 "ours over the best peer, geometric mean",
                 ERROR,
@@ -93,28 +93,28 @@ HEADLINES = {
     ),
     "Tables of numbers": (
         *(
-            Headline(f"default LSHRegressor on {table}: RMSE", "best of nine tuned rivals", work, OURS_OVER, ERROR)
+            Headline(f"{table}, default LSHRegressor: error (RMSE)", "best of nine rivals", work, OURS_OVER, ERROR)
             for table, work in (
-                ("a robot arm, 6 columns", "robot arm"),
-                ("kin40k", "kin40k"),
-                ("a smooth function of 12 columns", "smooth, 12-d"),
+                ("robot arm, 6 columns", "robot arm"),
+                ("kin40k, 8 columns", "kin40k"),
+                ("smooth function of 12 columns", "smooth, 12-d"),
             )
         ),
         Headline(
-            'LSHRegressor with base="auto" on gas, 128 sensors: RMSE',
-            "best of the rivals measured",
+            'gas, 128 sensors, LSHRegressor with base="auto": error (RMSE)',
+            "best rival",
             "gas",
             "LSHRegressor, base auto: RMSE over the best rival's",
             ERROR,
         ),
         Headline(
             "sliding window of 40,000 rows: updates",
-            "LightGBM, refitted at each step",
+            "LightGBM, fitted again at each step",
             f"photovoltaics, soiling: {WINDOW}",
             "faster than LightGBM",
         ),
         Headline(
-            "the same window: RMSE",
+            "the same window: error (RMSE)",
             "the same",
             f"photovoltaics, soiling: {WINDOW}",
             "RMSE over that of LightGBM, refitted",
@@ -123,20 +123,20 @@ HEADLINES = {
     ),
     "Trained networks": (
         Headline(
-            "certified block, 2,048 x 8,192, bfloat16, 3 % active, one input",
+            "certified block of 2,048 x 8,192, bfloat16, 3 % of the units active, one input",
             "PyTorch, dense",
             "2048x8192 bfloat16 Gaussian",
             "block, times as fast",
         ),
         Headline(
-            "transformer trained here, 3.2 % active, one token at a time",
+            "small transformer, 3.2 % of the units active, one token at a time",
             "PyTorch, dense",
             "4 layers of 512, 4096 units, 3.2% active",
             "auto, times as fast",
         ),
         *(
             Headline(
-                f"decoder of OPT-125M's shape, 5 % active, int8 weights, {what}",
+                f"decoder of OPT-125M's shape, int8 weights, 5 % of the units active, {what}",
                 peer,
                 work,
                 f"sparse int8, times as fast as {name}",
@@ -154,7 +154,7 @@ HEADLINES = {
             )
         ),
         Headline(
-            "block of 4,096 x 16,384 on an H100 GPU, bfloat16, 3 % active, 16 inputs",
+            "block of 4,096 x 16,384 on an H100 GPU, bfloat16, 3 % of the units active, 16 inputs",
             "PyTorch, dense",
             f"{H100} d=4096 s=16384 torch.bfloat16 3% batch=16",
             "block, down sparse, times dense",

@@ -162,7 +162,8 @@ def measured(path: Path) -> None:
     for group, sections in GROUPS.items():
         page += [f".. dropdown:: {group}", "   :class-container: claim", ""]
         for work, against, target, value in (line for section in sections for line in section(rows)):
-            notes = [f"compared with {against}"] * (against != "-") + [f"target {target}"] * (target != "-")
+            notes = [f"compared with {against}"] * (against not in {"-", "the same"})
+            notes += [f"target {target}"] * (target != "-")
             page += [f"   {work}", f"      **{value}**", *([f"      ({'; '.join(notes)})"] if notes else []), ""]
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(page), encoding="utf-8")

@@ -14,10 +14,19 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("compiler", [True, False])
-def test_the_package_builds_with_and_without_a_compiler(tmp_path, compiler):
-    env = dict(environ) if compiler else environ | {"CXX": "/nonexistent/c++"}
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--verbose", "--wheel-dir", str(tmp_path), str(ROOT)]
+@pytest.mark.parametrize(
+    ("compiler", "variables", "options"),
+    [
+        (True, {}, []),
+        (False, {"CXX": "/nonexistent/c++"}, []),
+        (False, {}, ["--config-settings=cmake.define.CMAKE_CXX_COMPILER=NOTFOUND"]),
+    ],
+)
+def test_the_package_builds_with_and_without_a_compiler(tmp_path, compiler, variables, options):
+    env = environ | variables
+    assert all(option in (ROOT / "docs" / "install.rst").read_text(encoding="utf-8") for option in options)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--verbose", "--wheel-dir", str(tmp_path), *options]
+    command += [str(ROOT)]
     log = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()

@@ -123,13 +123,13 @@ def borrowed(code):
 
 N_BLOCKS = {
     "quickstart": 6,
-    "for_scientists": 8,
-    "experiments": 6,
+    "for_scientists": 9,
+    "experiments": 7,
     "for_theorists": 7,
     "for_model_builders": 9,
     "for_fast_regression": 10,
     "for_inference_engineers": 6,
-    "my_models": 1,
+    "my_models": 2,
 }
 
 

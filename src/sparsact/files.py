@@ -14,9 +14,8 @@ from typing import BinaryIO, Final
 
 FULL: Final = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 SUFFIX: Final = ".unfinished"
-ABANDONED: Final = (
-    86_400.0  # seconds without a write, after which an unfinished file belongs to a process that was killed
-)
+# Seconds without a write, after which an unfinished file belongs to a process that was killed.
+ABANDONED: Final = 86_400.0
 
 
 def write(path: str | Path, content: bytes | str) -> None:

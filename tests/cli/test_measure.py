@@ -71,6 +71,12 @@ def test_the_command_tells_what_the_library_measures(capsys, folder):
     assert (told["n_batches"], told["blocks"][0]["n_rows"]) == (2, 7 * 17)
 
 
+def test_both_commands_pass_one_input_per_call(capsys, folder):
+    assert measured(capsys, named("make"), "--inputs", "tokens.npy")["n_batches"] == 7
+    status, out, _ = run(capsys, "sparsify", named("make"), "--inputs", "tokens.npy", "--method", "exact", "--json")
+    assert (status, json.loads(out)["model"]["batches"]) == (0, 7)
+
+
 def test_arguments_and_types_of_weights(capsys, folder):
     told = measured(capsys, named("make"), "--inputs", "tokens.npy", "--arguments", '{"width": 11, "half": true}')
     (block,) = told["blocks"]

@@ -78,6 +78,7 @@ def here(made, tmp_path, monkeypatch):
         ("fit text.csv --target y --task regression", "'x'"),
         ("fit t.csv --target y --separator ;", "y"),
         ("fits t.csv", "No such command 'fits'"),
+        ("report m.sparsact", "sparsact fit TABLE --target COLUMN --report FILE"),
         ("demo --folder t.csv", "t.csv"),
     ],
 )

@@ -1,13 +1,16 @@
 """The sentence that says why a model was chosen is the rule that has chosen it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from sparsact.cli.terminal import as_options
 from sparsact.fit.candidate import Fit
 from sparsact.fit.candidates import candidates
 from sparsact.fit.choose import select_model
 from sparsact.fit.held_out import HeldOutScores
-from sparsact.fit.scores import CVCandidate, FoldScores, Selected
+from sparsact.fit.scores import CVCandidate, FoldScores, LowDegreeInfo, Selected
 
 FOLDS = np.repeat(np.arange(5), 50)
 Y = np.random.default_rng(0).normal(size=(250, 1))
@@ -51,6 +54,9 @@ def test_factors_that_decide_are_told():
     choices = chosen(low_degree=SPREAD, gp=np.sqrt(0.97) * SPREAD)
     assert choices.kind == "low-degree"
     assert "within a standard error of the best, counting errors of a Gaussian process times 1.1" in choices.reason
+    without = chosen(low_degree=3 * SPREAD, lasso=SPREAD, gp=np.sqrt(0.97) * SPREAD)
+    assert without.kind == "lasso"
+    assert without.reason.index("every model with effect intervals") < without.reason.index("counting errors of")
 
 
 def test_a_polynomial_that_interpolates_has_no_intervals():
@@ -59,7 +65,7 @@ def test_a_polynomial_that_interpolates_has_no_intervals():
     assert chosen(interpolates=True, low_degree=0.99 * SPREAD[::-1], letters=SPREAD).kind == "letters"
     ahead = chosen(interpolates=True, low_degree=0.5 * SPREAD, letters=SPREAD)
     assert ahead.kind == "low-degree"
-    assert "every model with effect intervals is clearly worse" in ahead.reason
+    assert "every model with effect intervals is more than a standard error worse" in ahead.reason
 
 
 def test_of_equals_the_one_with_intervals_is_chosen():
@@ -69,8 +75,13 @@ def test_of_equals_the_one_with_intervals_is_chosen():
     ahead = chosen(low_degree=3 * SPREAD, lasso=0.5 * SPREAD, gp=SPREAD)
     assert (ahead.kind, candidates()["lasso"].has_intervals) == ("lasso", False)
     assert ahead.reason.startswith(
-        "it predicts held-out rows best, and every model with effect intervals is clearly worse: "
+        "it predicts held-out rows best, and in paired folds every model with effect intervals"
     )
+    r2 = next(model.r2.short for model in ahead.models if model.kind == "gp")
+    assert ahead.for_intervals == f"For intervals: model='gp', held-out R² {r2}."
+    assert choices.for_intervals == ""
+    lasso = replace(ahead, low_degree=LowDegreeInfo(1, 0.1, 3, "lasso", ""))
+    assert as_options(lasso.terms_of).endswith(f" For intervals: --model gp, held-out R² {r2}.")
 
 
 def test_boosted_trees_that_are_ahead_are_not_passed_over_in_silence():

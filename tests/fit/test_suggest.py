@@ -287,7 +287,7 @@ def test_rows_that_cannot_be_read_are_left_out_alone(fitted):
     lacking = pa.concat_tables([data, table_of(X[:1], pa.array([None], data["y"].type))])
     found = sa.suggest_rows(model, 3, measured=lacking)
     assert found.table == sa.suggest_rows(model, 3, measured=data).table
-    assert found.notes[1].startswith("left out of the measured rows: 1 of 12 rows; row 12, y: the value is missing")
+    assert found.notes[2].startswith("left out of the measured rows: 1 of 12 rows; row 12, y: the value is missing")
 
 
 def test_numbers_classes_and_several_targets_are_refused():

@@ -34,6 +34,7 @@ def test_a_plan_that_makes_the_whole_model_slower_is_given_up(monkeypatch):
     model = sparsify(copy.deepcopy(dense), "auto", list(rows(6, dense).split(1)), time_limit=0)
     assert asked == [True, True]  # all blocks, then the better half of them
     assert (plan_of(model).whole, plan_of(model).forecast) == (None, 1.0)
+    assert str(plan_of(model)).endswith("\nwhole model: left dense")
     for choice in plan_of(model).choices:
         assert choice.method == "dense"
         assert "the whole model runs" in choice.reason
@@ -50,6 +51,8 @@ def test_the_better_half_may_stay(monkeypatch):
     assert 0 < len(kept) < 4
     assert plan.whole is not None
     assert plan.whole.speed_up == plan.whole.dense / plan.whole.sparse
+    assert 0 < plan.whole.low <= plan.whole.speed_up <= plan.whole.high
+    assert f"times as fast [{plan.whole.low:.2f}, {plan.whole.high:.2f}] (" in str(plan)
     assert str(plan).endswith(str(plan.whole))
     assert plan.to_dict()["whole"]["speed_up"] == plan.to_dict()["forecast"] == plan.whole.speed_up
 

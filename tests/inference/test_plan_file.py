@@ -11,6 +11,7 @@ import pytest
 import torch
 from grids import few_of
 from safetensors import safe_open
+from safetensors.torch import save_file
 from sparse_models import gated, jump, language_like, plain, rows, selectors
 from torch import nn
 
@@ -83,11 +84,46 @@ def test_auto_with_its_times(tmp_path):
     assert plan_of(load_plan(plain(), tmp_path / "plan", rows(5, model))) == plan_of(model)
 
 
-@pytest.mark.parametrize("other", [lambda: plain(seed=11), gated, lambda: torch.nn.Linear(24, 3)])
-def test_another_model_is_refused(other, tmp_path):
+@pytest.mark.parametrize(
+    ("other", "fact"),
+    [
+        (lambda: plain(seed=11), "this model has others"),
+        (gated, "this model has others"),
+        (lambda: torch.nn.Linear(24, 3), "no linear layer 'down': pass a model with the same layers"),
+    ],
+)
+def test_another_model_is_refused(other, fact, tmp_path):
     save_plan(sparsify(plain(), "exact", rows(64, plain())), tmp_path / "plan")
-    with pytest.raises(ValueError, match="this model has others"):
+    with pytest.raises(ValueError, match=fact):
         load_plan(other(), tmp_path / "plan", rows(5, plain()))
+
+
+def test_swapped_arguments_and_a_file_of_weights_are_named(tmp_path):
+    model, x = plain(), rows(5, plain())
+    save_file(model.state_dict(), tmp_path / "weights.safetensors")
+    with pytest.raises(ModelFileError, match="needs a file that save_plan wrote"):
+        load_plan(model, tmp_path / "weights.safetensors", x)
+    with pytest.raises(TypeError, match=r"got a Tensor: load_plan\(model, path, inputs\)"):
+        load_plan(model, x, tmp_path / "plan")
+    with pytest.raises(TypeError, match=r"must be a torch\.nn\.Module"):
+        load_plan(tmp_path / "plan", model, x)
+
+
+def test_a_plan_says_how_its_times_were_measured(tmp_path):
+    """The number of threads when it was made, not when it is loaded."""
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        save_plan(sparsify(plain(), "auto", rows(64, plain()), time_limit=0), tmp_path / "plan")
+        torch.set_num_threads(1)
+        loaded = plan_of(load_plan(plain(), tmp_path / "plan", rows(5, plain())))
+        assert "\ntimes: measured with 2 threads on " in str(loaded)
+        assert loaded.to_dict()["timed_on"] == loaded.timed_on
+        again = plan_of(sparsify(plain(), "auto", rows(64, plain()), time_limit=0))
+        assert "\ntimes: measured with 1 thread on " in str(again)
+    finally:
+        torch.set_num_threads(before)
+    assert "times: measured" not in str(plan_of(sparsify(plain(), "exact", rows(64, plain()))))
 
 
 def test_approximations_and_other_files_are_refused(tmp_path):

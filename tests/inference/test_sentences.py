@@ -191,6 +191,24 @@ def test_headings_have_units_and_the_whole_model_one_figure():
     assert whole.split(" (")[0] in found._repr_html_()
 
 
+def test_a_dense_plan_says_so_and_why():
+    on, smooth = (nn.Sequential(nn.Linear(24, 60), f, nn.Linear(60, 3)).eval() for f in (nn.ReLU(), nn.GELU()))
+    on[0].bias.data.fill_(1.0)
+    for model, why in ((on, "more than 40% of its units are active"), (smooth, 'weights="int8" take any activation')):
+        plan = plan_of(sparsify(model, inputs=rows(8, plain()), time_limit=0))
+        assert plan.choices[0].reason.endswith(why)
+        assert str(plan).endswith("\nwhole model: left dense")
+
+
+def test_rows_of_a_call_are_counted():
+    model = plain()
+    text = str(measure(model, list(rows(3, model).split(1))))
+    assert "\nCalls have 1 row. exact and certified would compute 100% of them sparsely (at most 16 rows" in text
+    assert "\nCalls have 2 to 40 rows. exact and certified would compute 50%" in str(
+        measure(model, [rows(2, model), rows(40, model)])
+    )
+
+
 def test_a_sparse_model_is_said_to_be_sparse_already():
     model, x = sparsify(plain(), "exact", rows(64, plain())), rows(4, plain())
     *_, down = measure(model, x).layers

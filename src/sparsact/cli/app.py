@@ -40,6 +40,8 @@ class PlainGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the first word names; an ImportError where its package is not installed."""
+        if args[0] == "report":
+            ctx.fail("no command 'report'; fit writes the report: sparsact fit TABLE --target COLUMN --report FILE")
         if args[0] in ELSEWHERE and self.get_command(ctx, args[0]) is None:
             package, folder = ELSEWHERE[args[0]]
             raise ImportError(

@@ -21,7 +21,7 @@ MODELS: Final = {  # what each is, and when auto compares it
     "low-degree": ("polynomial of all small products", "all tables"),
     "sparse": ("polynomial of significant products", "columns of bits"),
     "gp": ("Gaussian process, all interactions", "up to 64 bits"),
-    "letters": ("for sites with letters, categories", "3+ letters, few numbers"),
+    "letters": ("sites with letters, or categories", "3+ letters, few numbers"),
     "latent": ("measurements with a floor or curve", "rows at a floor, 21+ sites"),
     "lsh": ("local polynomials in hash tables", "columns of numbers"),
     "network": ("ReLU network, few active units", "1,000 to 100,000 rows"),
@@ -55,7 +55,7 @@ EPILOG: Final = f"| model | what it is | auto compares it for |\n|---|---|---|\n
     **panel("Model", model=option("NAME", "One of the models below.")),
     **panel(
         "Polynomials only: these options imply --model low-degree",
-        degree=option("auto|N", "Most columns in one product."),
+        degree=option("auto|N", "Most columns in a product."),
         alpha=option("auto|NUMBER", "Ridge penalty."),
         lasso="Choose terms by the lasso with penalty --alpha.",
     ),
@@ -126,8 +126,8 @@ def fit(
 ) -> None:
     """Fit a model to a table, and report its accuracy and most important effects.
 
-    Columns of two values become a bit, a few texts one bit each, and other numbers are standardised. Bit strings such
-    as 0010110 become bits; sequences such as ACDE and mutations such as A12V:G45D become sites with letters. What looks
+    A column of two values becomes a bit, one of a few texts one bit for each. Numbers are standardised. Bit strings
+    (0010110) become bits; sequences (ACDE) and mutations (A12V:G45D) become sites with letters. A column that looks
     like an identifier, copy, count, error, plate or split is left out with a note, unless --columns names it in full.
 
     The table may be larger than memory. Ctrl-C saves the progress; with --resume FILE the same command continues.
@@ -171,14 +171,15 @@ def fit(
         if out is not None:
             result.save(out)
         notes = tuple(map(as_options, result.encoding.notes))
-        result = replace(result, encoding=replace(result.encoding, notes=notes))
+        choices = replace(result.choices, for_intervals=as_options(result.choices.for_intervals))
+        result = replace(result, encoding=replace(result.encoding, notes=notes), choices=choices)
         if report is not None:
             result.report(report, command_line(words))
     checkpoint.remove()
     if as_json:
         typer.echo(json.dumps(result.to_dict(), allow_nan=False))
     elif not quiet:
-        say(result)
+        say(as_options(str(result)))
 
 
 def _unused(path: Path) -> Path:

@@ -40,13 +40,13 @@ Described = tuple[dict[str, Any], Callable[[], None]]  # as JSON holds it, and a
     ),
     contrast=option(
         "A B",
-        "Show instead the prediction with A minus the prediction with B. Both are mutations, sequences or values such "
-        "as 'A=1'; the rest of the row is that of --reference.",
+        "Show instead the prediction with A minus the prediction with B: two mutations, sequences or values such as "
+        "'A=1'. Other columns have the values of --reference.",
     ),
     measure=option(
         "uniform|data",
-        "For a polynomial: distribution of the columns under which variances are computed: every combination equally "
-        "likely, or each column with its own frequencies, independently.",
+        "Distribution for variances of a polynomial. uniform: all combinations equally likely; data: each column with "
+        "its own frequencies, independently.",
     ),
     time_limit=option("SECONDS", "Time limit for the certificate of a network.", min=0),
     random_state=option("N", "Seed of estimates by sampling.", min=0),
@@ -70,8 +70,8 @@ def inspect_model(
     column switches from 0 to 1, averaged over all settings of the others. The effect of two columns is how much
     switching one on changes the effect of the other. With letters, effects belong to one letter or a pair of them.
 
-    Hash tables (LSH): the layout, how full the buckets are, and two measures of each column: its slope in the linear
-    trend (numbers standardised, bits as signs) and its share of the distance that decides which rows are neighbours.
+    Hash tables (LSH): the layout, how full the buckets are, and for each column its slope in the linear trend (numbers
+    standardised, bits as signs) and its share of the distance between rows.
 
     Sparsely activated networks: the size, the scale, the certificate, the number of active units, and the weight by
     degree, exact or estimated.

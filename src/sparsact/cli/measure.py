@@ -24,7 +24,7 @@ def measure(
     arguments: str | None = None,
     report: Path | None = None,
     as_json: bool = False,
-    batch_size: int = 32,
+    batch_size: int = 1,
     n_threads: int | None = None,
 ) -> None:
     """Measure how many units are active in each feed-forward block of a PyTorch model.

@@ -57,5 +57,5 @@ def sparsify(
     plan = inference.plan_of(sparse)
     if as_json:
         typer.echo(json.dumps(plan.to_dict() | {"model": found.to_dict()}, allow_nan=False))
-    else:
-        say(f"{replace(plan, whole=None)}\n{found}")  # timed once more, beside the outputs: one figure
+    else:  # timed once more, beside the outputs: one figure
+        say(plan if plan.is_dense else replace(plan, whole=found))

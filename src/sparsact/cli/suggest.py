@@ -22,7 +22,7 @@ from sparsact.cli.terminal import grid, say, shown, terminal
         "'effects': estimate effects of one and two columns, or --effect; 'variance': predict; 'maximum', 'minimum': "
         "find the best row.",
     ),
-    effect=option("COLUMN[,COLUMN...]", "With goal effects: a set of columns; may be repeated."),
+    effect=option("COLUMN[,COLUMN...]", "With goal effects: columns whose joint effect to estimate; may be repeated."),
     cost=option("COLUMN", "Column of TABLE with the cost of each row."),
     measured=option(
         "FILE",
@@ -74,10 +74,15 @@ def suggest(
     for note in found.notes:
         say(note)
     if out is None:
-        printed = grid(found.table.column_names[:-1], found.table.column_names[-1:])
+        *names, last = map(shown, found.table.column_names)
+        printed = grid((), (last, *names))
+        printed.box, printed.padding, printed.columns[0].no_wrap = None, (0, 1, 0, 0), True
+        for column in printed.columns[1:]:
+            column.overflow, column.justify = "fold", "left"
         for row in found.table.to_pylist():
             *values, gain = row.values()
-            printed.add_row(*map(shown, values), f"{gain:.4g}")
+            short = f"{gain:.2g}" if goal in ("maximum", "minimum") else f"{float(f'{100 * gain:.2g}'):g}%"
+            printed.add_row(short, *map(shown, values))
         terminal().print(printed)
     else:
         say(f"rows: {out}")

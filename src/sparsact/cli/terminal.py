@@ -44,7 +44,7 @@ def as_options(text: str) -> str:
         name, (yes, no, value) = match[1].replace("_", "-"), match.groups()[1:]
         return f"--{name}" if yes else f"--no-{name}" if no else f"--{name} {shlex.quote(literal_eval(value))}"
 
-    return _ARGUMENTS.sub(option, text)
+    return _ARGUMENTS.sub(option, text.replace("see to_frame()", "add --out FILE, then sparsact inspect FILE"))
 
 
 def say(text: object) -> None:

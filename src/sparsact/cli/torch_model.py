@@ -43,8 +43,8 @@ def _object_in(arguments: str | None) -> dict[str, Any]:
         return {}
     try:
         told = json.loads(arguments)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"--arguments must be a JSON object such as '{{\"width\": 64}}'; {error}.") from error
+    except json.JSONDecodeError:
+        told = None
     if not isinstance(told, dict):
         raise ValueError(f"--arguments must be a JSON object such as '{{\"width\": 64}}', got {arguments}.")
     return told
@@ -56,6 +56,8 @@ def _from_callable(name: str, arguments: dict[str, Any]) -> nn.Module:
     module_name, _, attribute = name.partition(":")
     if not (module_name and attribute):
         raise ValueError(f"{name!r} is neither a folder nor package.module:callable; pass one of the two.")
+    if module_name.endswith(".py"):
+        raise ValueError(f"{name!r} names a file; leave out .py: {module_name.removesuffix('.py')}:{attribute}.")
     try:
         with _current_folder_importable():
             make: Any = importlib.import_module(module_name)
@@ -140,7 +142,9 @@ def errors_of_model() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, TypeError, IndexError) as error:
-        raise ValueError(f"the model cannot take these inputs: {type(error).__name__}: {error}") from error
+        parts = f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])  # by inference.batches.call
+        told = " ".join(f"{part.rstrip('.')}." for part in parts)
+        raise ValueError(f"the model cannot take these inputs: {told}") from error
 
 
 # ---- inputs ----
@@ -172,7 +176,7 @@ def batches_of_text(path: Path, folder: Path, batch_size: int) -> Iterator[Batch
     import torch
 
     if not any(folder.glob("tokenizer*")) and not any(folder.glob("vocab*")):
-        raise ValueError(f"--text needs the folder of a model with its tokenizer; {str(folder)!r} has no tokenizer.")
+        raise ValueError(f"{str(folder)!r} has no tokenizer, and --text needs one: pass token ids by --inputs ids.npy.")
     transformers = import_transformers()
     text = path.read_text(encoding="utf-8")
     try:

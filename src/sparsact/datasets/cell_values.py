@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 DASHES: Final = ("-", "--", ".", "?", "\u2013", "\u2014")  # for what is missing among numbers; else they may be values
+LEAVE_OUT: Final = "correct the row, or leave the column out"
 DROP: Final = "fill it in, or leave such rows out with drop_missing=True"  # where a value is missing
 EXACT: Final = 2**53  # from here on a float64 does not hold every integer
 _NUMBER: Final = re.compile(r"([+-]?)(0|[1-9][0-9]*|[0-9]+(?=\.)|(?=\.[0-9]))(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
@@ -34,7 +35,7 @@ class UnreadableError(ValueError):
     def __init__(self, name: str, first_row: int, reasons: dict[int, str]) -> None:
         row = min(reasons)
         super().__init__(f"column {name!r}, row {first_row + row + 1}: {reasons[row]}")
-        self.reasons = reasons
+        self.name, self.reasons = name, reasons
 
 
 def as_number(text: str) -> float | None:
@@ -135,16 +136,16 @@ def codes(array: pa.Array, values: tuple[str, ...], name: str, first_row: int) -
     return found
 
 
-def numbers(array: pa.Array, name: str, first_row: int) -> NDArray[np.float64]:
+def numbers(array: pa.Array, name: str, first_row: int, remedy: str = LEAVE_OUT) -> NDArray[np.float64]:
     """Finite numbers of a piece of a column, shape (m,); an integer that float64 does not hold is refused."""
-    values, rest = numbers_and_rest(array, name, first_row)
+    values, rest = numbers_and_rest(array, name, first_row, remedy)
     if rest is not None:
         raise too_long(array, name, first_row, int(np.flatnonzero(rest)[0]))
     return values
 
 
 def numbers_and_rest(
-    array: pa.Array, name: str, first_row: int
+    array: pa.Array, name: str, first_row: int, remedy: str = LEAVE_OUT
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Finite numbers of a piece of a column, and what rounding to float64 took off them, if it took something.
 
@@ -156,9 +157,9 @@ def numbers_and_rest(
         values = np.asarray(pc.cast(trimmed, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         wrong = [i for i, v in enumerate(array.to_pylist()) if as_number(str(v).strip()) is None]
-        raise _not_numbers(array, name, first_row, wrong or [0]) from None
+        raise _not_numbers(array, name, first_row, wrong or [0], remedy) from None
     if not np.isfinite(values).all():
-        raise _not_numbers(array, name, first_row, np.flatnonzero(~np.isfinite(values)).tolist())
+        raise _not_numbers(array, name, first_row, np.flatnonzero(~np.isfinite(values)).tolist(), remedy)
     if not (is_text(array.type) or pa.types.is_integer(array.type)):
         return values, None
     rest = np.zeros(len(values))
@@ -174,10 +175,10 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _not_numbers(array: pa.Array, name: str, first_row: int, rows: Sequence[int]) -> UnreadableError:
+def _not_numbers(array: pa.Array, name: str, first_row: int, rows: Sequence[int], remedy: str) -> UnreadableError:
     remedies = dict.fromkeys(DASHES, "if it means a missing value, drop_missing=True leaves its row out")
     texts = ((row, str(array[row].as_py())) for row in rows)
-    pairs = ((row, text, remedies.get(text.strip(), "correct the row, or leave the column out")) for row, text in texts)
+    pairs = ((row, text, remedies.get(text.strip(), remedy)) for row, text in texts)
     return UnreadableError(name, first_row, {row: f"{text!r} is not a finite number; {do}." for row, text, do in pairs})
 
 

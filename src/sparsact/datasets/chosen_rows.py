@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sparsact.datasets.cell_values import DASHES, DROP, at_limits, is_text, listed, numbers, refuse_missing
 from sparsact.datasets.dialect import NULLS
 from sparsact.datasets.readers import Source
-from sparsact.datasets.table_files import Parts
+from sparsact.datasets.table_files import BATCH_ROWS, Parts
 
 MARKS: Final = pa.array([*NULLS, *DASHES])
 Rule = Callable[[pa.RecordBatch], pa.Array]  # whether each row is kept, by the columns that are needed
@@ -39,6 +39,16 @@ class ChosenRows(Source):
             kept = batch.filter(self.rule(batch.select(list(self.needed)))).select(list(columns))
             if kept.num_rows:
                 yield kept
+
+    def row_in_file(self, row: int) -> int:
+        """Rows of the file before the chosen row of a number; the file is read up to it."""
+        before = 0
+        for batch in self.source.batches(list(self.needed), BATCH_ROWS):
+            places = np.flatnonzero(np.asarray(self.rule(batch)))
+            if row < len(places):
+                return self.source.row_in_file(before + int(places[row]))
+            row, before = row - len(places), before + len(batch)
+        return before
 
 
 def chosen_rows(parts: Parts, needed: Sequence[str], rule: Rule) -> Parts:
@@ -117,7 +127,7 @@ def numbers_of(parts: Parts, name: str) -> Iterator[NDArray[np.float64]]:
     for batch in parts.batches([name]):
         with batch:
             refuse_missing(column := batch.columns.column(name), name, batch.row, DROP)
-            values = numbers(column, name, batch.row)
+            values = numbers(column, name, batch.row, "correct the row, or name another column")
         yield values
 
 

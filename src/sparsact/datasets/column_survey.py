@@ -40,7 +40,7 @@ from sparsact.statistics.hashing import mixed
 
 MAX_CATEGORIES: Final = 64
 NEARLY_ALL: Final = 0.9  # of the rows have a text of their own where texts are identifiers
-FEW_TEXTS: Final = 10  # are categories even if every row has its own
+FEW_TEXTS: Final = 10  # are categories unless every row has its own
 MOST_LETTERS: Final = 26  # of the alphabet of a sequence
 BIT_SPELLINGS: Final = ("0", "1", "-1")
 ROW_NUMBER_NAMES: Final = (
@@ -71,14 +71,8 @@ class Seen:
     digest: int
 
 
-_PLAIN: Final = (
-    "numeric",
-    "rows_until_full",
-    "width",
-    "ragged",
-    "leading_zero",
-    "lacking",
-)  # fields of a survey that JSON holds as they are
+# Fields of a survey that JSON holds as they are.
+_PLAIN: Final = ("numeric", "rows_until_full", "width", "ragged", "leading_zero", "lacking")
 
 
 @dataclass
@@ -242,10 +236,7 @@ class ColumnSurvey:
     def column(self, n_rows: int) -> Column:
         """The kind of column that the values make it.
 
-        Raises
-        ------
-        UnfitError
-            If it is neither bits nor a few categories (nor, unless ``domain="cube"``, numbers).
+        An UnfitError is raised if it is neither bits nor a few categories (nor, unless ``domain="cube"``, numbers).
         """
         values = self.values
         if self._is_bit_string(values):
@@ -255,7 +246,7 @@ class ColumnSurvey:
         if (sums := self.number_sums) is not None:
             return self._number(sums)
         n_distinct, among = (len(self.seen) + 1, self.rows_until_full) if self.full else (len(self.seen), n_rows)
-        own = n_distinct >= NEARLY_ALL * among and n_distinct > FEW_TEXTS
+        own = n_distinct >= (NEARLY_ALL * among if n_distinct > FEW_TEXTS else among)
         many = self.full or len(values) > MAX_CATEGORIES
         sequences = self.words.column(self.name, len(values), wild_type=self.wild_type, many=own or many)
         if sequences is not None:

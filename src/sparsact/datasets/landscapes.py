@@ -80,13 +80,7 @@ def data_folder() -> Path:
 
 
 def data_file(name: str, folder: str | Path | None = None) -> Path:
-    """Path of a data file in a folder, by default :func:`data_folder`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is not there.
-    """
+    """Path of a data file in a folder, by default :func:`data_folder`; a FileNotFoundError if it is not there."""
     home = data_folder() if folder is None else Path(folder)
     path = home / name
     if not path.is_file():

@@ -53,6 +53,10 @@ class Source(ABC):
         """Columns, in the order of the file."""
         return tuple(self.columns)
 
+    def row_in_file(self, row: int) -> int:
+        """Rows of the file before a row of a number."""
+        return self.first_row + row
+
     @abstractmethod
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Rows in the order of the file, the named columns only."""

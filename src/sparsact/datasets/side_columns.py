@@ -69,6 +69,16 @@ def name_words(name: str) -> Words:
     return tuple(re.findall(r"[^\W\d_]+|\d+", apart))
 
 
+def note_on_weights(name: str, targets: Sequence[str]) -> str:
+    """A warning about a column of weights that has the name of errors, alone or with a target's; empty for others."""
+    for role in (DEVIATIONS, VARIANCES):
+        own, rest = role.parted(name_words(name))
+        if own and any({*rest} <= {*name_words(target)} for target in targets):
+            fact = f"warning: {name} looks like {role.looks}, but a larger weight means a more precise row"
+            return f"{fact}; if so, use {role.option}={name!r} in place of weights."
+    return ""
+
+
 @dataclass(frozen=True)
 class SideColumns:
     """What columns look like that are no predictors, by their names and values; a name alone decides nothing."""
@@ -80,7 +90,7 @@ class SideColumns:
     def is_measured(self, survey: ColumnSurvey) -> bool:
         """Whether a column of numbers has more different values than the levels of a design."""
         n_values, sums = len(survey.values), survey.number_sums
-        many = survey.full or (2 * n_values > self.n_rows and n_values > FEW_TEXTS)
+        many = survey.full or (2 * n_values > self.n_rows and n_values > FEW_TEXTS) or n_values == self.n_rows
         return many and not survey.width and sums is not None and not sums.is_row_number  # strings of bits have a width
 
     @cached_property

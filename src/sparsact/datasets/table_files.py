@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
-from sparsact.datasets.cell_values import as_number
+from sparsact.datasets.cell_values import UnreadableError, as_number
 from sparsact.datasets.dialect import SNIFFED, Dialect
 from sparsact.datasets.frames import open_frame
 from sparsact.datasets.readers import DAMAGE, ArrowSource, ParquetSource, Source, one_line, open_source
@@ -119,7 +119,7 @@ class Parts:
             while (batch := _next(batches, source, row, stamp)) is not None:
                 if before + row >= first_row:
                     file = f"{source.path.name}: " if len(self.sources) > 1 else ""
-                    yield PlacedRows(batch, source.counted + file, source.first_row + row, before + row)
+                    yield PlacedRows(batch, source.counted + file, source.first_row + row, before + row, source)
                 row += batch.num_rows
             _check_unchanged(source.path, stamp)
             self.lengths[part] = row
@@ -148,6 +148,7 @@ class PlacedRows:
     file: str  # for messages: the file's name where there are several, or nothing
     row: int
     overall: int
+    source: Source
 
     def __len__(self) -> int:
         return int(self.columns.num_rows)
@@ -156,9 +157,15 @@ class PlacedRows:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """Say in which file bad input stands."""
+        """Say in which file, and in which of its rows, bad input stands."""
         if self.file and isinstance(error, ValueError):
-            raise ValueError(f"{self.file}{error}") from error
+            found, file = error, self.file.removeprefix(self.source.counted)
+            if isinstance(error, UnreadableError):
+                row = self.source.row_in_file(self.row - self.source.first_row + min(error.reasons))
+                found = UnreadableError(error.name, row, {0: error.reasons[min(error.reasons)]})
+            elif ", row " in str(error):
+                file = self.file
+            raise ValueError(f"{file}{found}") from error
 
 
 def is_paths(data: Data) -> bool:

@@ -26,7 +26,7 @@ from sparsact.datasets.cell_values import (
     spelling,
     texts_of,
 )
-from sparsact.datasets.column_survey import MAX_CATEGORIES
+from sparsact.datasets.column_survey import MAX_CATEGORIES, NEARLY_ALL
 from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.dialect import NULLS
 
@@ -61,7 +61,7 @@ class TargetSurvey:
             own = np.dtype(array.type.to_pandas_dtype())
             self.dtype = str(own if self.dtype == "str" else np.promote_types(self.dtype, own))
         if self.numeric is not False:
-            values = numbers(plain, self.name, first_row)
+            values = numbers(plain, self.name, first_row, "correct the row, or choose another target")
             if is_text(array.type):
                 self._see_limits(array, values)
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
@@ -70,8 +70,10 @@ class TargetSurvey:
                 self.classes.add(text)
                 if len(self.classes) > MAX_CATEGORIES:
                     self._refuse_numbers()
+                    own = pc.count_distinct(array).as_py() >= NEARLY_ALL * len(array)
+                    like = ", nearly every row its own, like an identifier" if own else ""
                     raise ValueError(
-                        f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
+                        f"target {self.name!r} holds more than {MAX_CATEGORIES} classes{like}; "
                         "choose a target with fewer, or task='regression' if it is a number."
                     )
 

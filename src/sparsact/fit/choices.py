@@ -84,7 +84,8 @@ class Choices(Tabular):
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
     ``candidates`` are the degrees and penalties of polynomials. ``kind`` is one of
     :data:`sparsact.fit.candidates.KINDS`; ``own_terms`` says whose the terms are that the kind has. ``low_degree`` is a
-    polynomial's, else None, and ``weights`` belong to the models of an ensemble.
+    polynomial's, else None, and ``weights`` belong to the models of an ensemble. ``for_intervals`` names the best model
+    whose effects have intervals, if the chosen model's have none.
     Printed, it is a table of ``models``.
     """
 
@@ -95,6 +96,7 @@ class Choices(Tabular):
     own_terms: str = ""
     low_degree: LowDegreeInfo | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
+    for_intervals: str = ""
 
     @property
     def name(self) -> str:
@@ -110,7 +112,7 @@ class Choices(Tabular):
         if self.own_terms:
             return self.own_terms
         if self.low_degree is not None:
-            return self.low_degree.selection
+            return f"{self.low_degree.selection} {self.for_intervals}".strip()
         polynomial = next(model for model in self.models if model.kind == "low-degree")
         return f"The effects come from the polynomial of {polynomial.name} (held-out R² {polynomial.r2})."
 

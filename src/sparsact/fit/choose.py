@@ -23,10 +23,7 @@ NEAR_ZERO: Final = 1e-12  # of the largest error, that of large penalties includ
 def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
     """Kinds of model in the order in which they are fitted, and why no others.
 
-    Raises
-    ------
-    ValueError
-        If the requested kind does not suit the table.
+    A ValueError is raised if the requested kind does not suit the table.
     """
     options, known = facts.options, candidates()
     if (asked := known.get(options.model)) is not None:
@@ -43,8 +40,9 @@ def kinds_to_try(facts: Facts) -> tuple[tuple[str, ...], str]:
         return ("low-degree",), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
     kinds = tuple(kind for kind, each in known.items() if each.competes(facts))
     if options.weighted:
+        without = [known[kind].name.partition(",")[0] for kind in kinds if not known[kind].takes_weights]
         kinds = tuple(kind for kind in kinds if known[kind].takes_weights)
-        return kinds, "only low-degree polynomials take row weights"
+        return kinds, f"not compared, since they take no row weights: {', '.join(without)}" if without else ""
     several = "with several targets only low-degree polynomials are compared (model lsh also takes several)"
     return kinds, "" if any(known[kind].rank for kind in kinds) else several
 
@@ -92,13 +90,18 @@ def select_model(selected: Selected, fits: Mapping[str, Fit], reason: str, asked
             rule = f"it predicts held-out rows best{but}"
         else:
             rule = "it is the simplest model within a standard error of the best"
-            if simplest(errors, rounding) != place:  # the factors have decided
-                pairs = [f"{known[each].name} times {counts[each]:.3g}" for each in (kind, rival) if counts[each] != 1]
-                rule += f", counting errors of {' and of '.join(pairs)}"
-        rule += "" if kind not in without else ", and every model with effect intervals is clearly worse"
+        if kind in without:  # which is last among equals
+            rule += ", and in paired folds every model with effect intervals is more than a standard error worse"
+        pairs = [f"{known[each].name} times {counts[each]:.3g}" for each in (kind, rival) if counts[each] != 1]
+        if pairs and simplest(errors, rounding) != place:  # the factors have decided
+            rule += f", counting errors of {' and of '.join(pairs)}"
         reason = f"{rule}: {compared}, on the same {len(linear.r2.folds)} folds{f'; {reason}' * bool(reason)}"
     models = (replace(winner, chosen=True), *found.values(), *others)
-    return Choices(reason, models, selected.candidates, kind, known[kind].terms_of)
+    choices = Choices(reason, models, selected.candidates, kind, known[kind].terms_of)
+    if kind in without and (with_intervals := [each for each in found if each not in without]):
+        best = min(with_intervals, key=lambda each: float(_errors(found[each]).mean()))
+        choices = replace(choices, for_intervals=f"For intervals: model={best!r}, held-out R² {found[best].r2.short}.")
+    return choices
 
 
 def _scores_of_both(winner: CandidateModel, rival: CandidateModel) -> str:

@@ -235,6 +235,8 @@ def fit_table(
         if is_paths(data):
             raise ValueError("`target` holds values, but `data` names files; pass the name of the target column.")
         data, target = with_target(data, target)
+    elif isinstance(data, str) and isinstance(target, str) and not Path(data).is_file() and Path(target).is_file():
+        raise ValueError(f"{data!r} is no file, but {target!r} is one; the table comes first, then the target.")
     options = FitOptions.of(locals())
     if split is not None and test is not None:
         raise ValueError("split and test both choose rows to score; leave one of the two out.")
@@ -268,7 +270,7 @@ def fit_table(
                 table = survey_table(survey, on_rows, checkpoint)
         row_columns = RowColumns.of(parts, options)
         options = row_columns.folds_of(options)
-        table = with_options(table, options, [*of_files, *chosen.notes, *filter(None, [row_columns.note])])
+        table = with_options(table, options, [*of_files, *chosen.notes, *row_columns.notes])
         from sparsact.fit.fit import FitSteps
         from sparsact.fit.scored_table import open_test, score_table  # load slowly; what was wrong so far is reported
 

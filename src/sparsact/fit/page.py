@@ -136,7 +136,7 @@ def _models(result: FitResult, target: TargetResult) -> dict[str, FoldScores]:
 
 def _interval_note(result: FitResult, target: TargetResult) -> str:
     if all(term.low is None for term in target.terms):
-        return "Intervals are not known for this fit."
+        return f"Intervals are not known for this fit. {result.choices.for_intervals}".strip()
     significant = SIGNIFICANT + (BY_POSTERIOR if result.details.by_posterior or target.of_letters else BY_TESTS)
     if any(not term.identified for term in target.terms):
         return (

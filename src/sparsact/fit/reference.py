@@ -49,7 +49,7 @@ def reference_in_words(encoding: Encoding) -> str:
     elif kinds & {LetterString, Mutations, BitString}:
         reference = "the most frequent letter of each site"
     else:
-        reference = "the value of each column that the wild type has, or else the most frequent one,"
+        reference = "the wild type's value of each column, or else the most frequent value"
     if isinstance(own, LetterString) and len(encoding.columns) == 1 and len(own.letters) <= MOST_LETTERS_SHOWN:
         reference += f" ({''.join(one if len(one) == 1 else next(letters) for one in own.letters)})"
     return reference
@@ -63,10 +63,7 @@ def letters_at(encoding: Encoding, codes: Codes) -> tuple[str, ...]:
 def changed(encoding: Encoding, codes: Codes, to: Reference) -> Codes:
     """Letters (sites,) after changes: values of columns or sites, mutations, a whole sequence, or a table's first row.
 
-    Raises
-    ------
-    ValueError
-        If a column, site, letter or value is unknown, or some column is numbers.
+    A ValueError is raised if a column, site, letter or value is unknown, or some column is numbers.
     """
     if odd := [column.name for column in encoding.columns if isinstance(column, Real)]:
         raise ValueError(f"a reference needs columns of few values, but {odd[0]!r} holds numbers; leave reference out.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -235,10 +236,23 @@ class FitResult(WithVerdict):
         lines += self.details.lines()
         if self.learned and len(self.targets) == 1:
             terms = self.targets[0].lines(TERMS_SHOWN)
-            lines += [line for line in [self.terms_of] if line and terms] + terms
+            lines += [line for line in [self.terms_of] if line and terms] + terms + self._more_terms()
         lines.append(f"{duration(found['seconds'])}, peak memory {size(found['peak_memory_bytes'])}")
         lines += [f"{what}: {found[what]}" for what in ("report", "model") if found[what] is not None]
         return "\n  ".join(lines)
+
+    def _more_terms(self) -> list[str]:
+        """Where to find the terms that are not shown, if there are any, and of a polynomial their number."""
+        kept, choices = len(self.targets[0].terms), self.choices
+        if kept <= TERMS_SHOWN:
+            return []
+        n_terms = choices.low_degree.n_monomials if choices.low_degree and not self.of_letters else 0
+        where, model = "see to_frame()", self.written.get("model")
+        if not (choices.own_terms or choices.low_degree):  # the terms beside hash tables and networks
+            where = "fit model='low-degree'"
+        elif model is not None:
+            where = f"sparsact inspect {shlex.quote(model)} --top {n_terms or kept}"
+        return [f"{f'{n_terms - TERMS_SHOWN:,} ' if n_terms else ''}more terms: {where}"]
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, object]] = [

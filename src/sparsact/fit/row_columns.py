@@ -11,8 +11,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.datasets.cell_values import DROP, numbers, refuse_missing, texts_of
+from sparsact.datasets.cell_values import DROP, UnreadableError, numbers, refuse_missing, texts_of
 from sparsact.datasets.chosen_rows import numbers_of
+from sparsact.datasets.column_survey import NEARLY_ALL
+from sparsact.datasets.side_columns import note_on_weights
 from sparsact.datasets.table_files import Parts, PlacedRows, piece_name, resolve
 from sparsact.fit.options import FitOptions
 from sparsact.passes.source import Partition, Pass, S
@@ -39,7 +41,7 @@ class RowColumns:
     fold_of: dict[str, int] | None = None
     mean: float = 1.0
     floor: float = 0.0
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, parts: Parts, options: FitOptions) -> RowColumns:
@@ -53,6 +55,8 @@ class RowColumns:
         counts: dict[str, int] = {}
         total = n_rows = 0.0
         found = cls(groups, precision, power)
+        if precision is not None and power == 1 and (note := note_on_weights(precision, options.target)):
+            found = replace(found, notes=(note,))
         if precision is not None and power < 0:
             found = replace(found, **_floor(parts, precision))
         for batch in parts.batches(found.names):
@@ -66,7 +70,11 @@ class RowColumns:
         fold_of = None if groups is None else _dealt(groups, counts, options)
         if fold_of is not None and len(counts) < options.folds:
             few = f"{groups} holds {len(counts)} groups, so there are as many folds, not {options.folds}."
-            found = replace(found, note=f"{found.note} {few}".strip())
+            found = replace(found, notes=(*found.notes, few))
+        if len(counts) > NEARLY_ALL * n_rows:
+            fact = f"warning: {groups} holds {len(counts):,} groups in {n_rows:,.0f} rows, nearly one for each row"
+            remedy = "rows of a plate or family are not kept together; choose a column whose values rows share."
+            found = replace(found, notes=(*found.notes, f"{fact}: {remedy}"))
         if precision is not None and not 0 < total < np.inf:
             raise ValueError(f"column {precision!r} leaves no finite weight; write it in another unit.")
         return replace(found, fold_of=fold_of, mean=total / n_rows if precision else 1.0)
@@ -98,8 +106,8 @@ class RowColumns:
             values = np.where(values == 0, self.floor, values)
         if not (values > 0).all():
             row = int(np.argmin(values > 0))
-            fact = f"column {name!r}, row {batch.row + row + 1}: {values[row]:g}"
-            raise ValueError(f"{fact}, where {WHAT[self.power]} must be positive; correct the row, or drop it.")
+            why = f"{values[row]:g}, where {WHAT[self.power]} must be positive; correct the row, or drop it."
+            raise UnreadableError(name, batch.row, {row: why})
         with np.errstate(over="ignore", divide="ignore", under="ignore"):
             weights = values if self.power == 1 else 1 / values
             return (weights / values if self.power == -2 else weights) / self.mean
@@ -148,7 +156,7 @@ def _floor(parts: Parts, name: str) -> dict[str, Any]:
         raise ValueError(f"column {name!r} is 0 in every row, which says nothing of the rows; leave it out.")
     floor = float(np.quantile(others, FLOOR))
     note = f"{name} is 0 in {n_zero:,} of {n_rows:,} rows; there it counts as {floor:.3g}, the others' lower quartile."
-    return {"floor": floor, "note": note}
+    return {"floor": floor, "notes": (note,)}
 
 
 def _grouped(batch: PlacedRows, name: str) -> tuple[list[str], NDArray[np.intp], list[int]]:

@@ -185,6 +185,8 @@ def suggest_rows(
     while gain in found.column_names:
         gain += "_"
     notes = [_meaning(goal, rows, quantities.words, encoding)]
+    if measured is not None:
+        notes.append("measured rows count equally: columns of errors, weights and groups are not read.")
     left = {"candidates": "" if listed is None else listed.left_out, "measured rows": of_measured}
     notes += [f"left out of the {what}: {rest}" for what, rest in left.items() if rest]
     if sampled is not None:

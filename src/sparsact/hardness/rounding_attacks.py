@@ -25,9 +25,8 @@ from sparsact.hardness.learning_with_rounding import SecretSearch, checked_sampl
 Integers = NDArray[np.int64]
 SPARE: Final = 1.1  # times the samples that give as many equations as unknowns in the mean
 DELTA: Final = 0.99  # of Lovasz's condition
-MORE_THAN_NEEDED: Final = (
-    1.2  # times the samples that determine the secret: fewer have other solutions, more cost dimensions
-)
+# Times the samples that determine the secret: fewer have other solutions, more cost dimensions.
+MORE_THAN_NEEDED: Final = 1.2
 LARGEST_ENTRY: Final = 2**20  # float64 Gram-Schmidt vectors of small dimensions are then precise enough to decide swaps
 
 

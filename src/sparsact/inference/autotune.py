@@ -89,7 +89,9 @@ class TimedBlock:
         best = {rows: self.fastest(rows) for rows in sorted(self.times)}
         pays_below = profile.pays_below("exact", typical, seconds) if "exact" in seconds else nan
         if not any(best.values()):
-            return profile.dense("no exact method is faster on this machine", seconds, pays_below=pays_below)
+            reason = f"more than {MAX_SHARE:.0%} of its units are active"
+            reason = "no exact method is faster on this machine" if self.candidates else reason
+            return profile.dense(reason, seconds, pays_below=pays_below)
         shares = [profile.pays_below(name, rows, self.seconds(rows)) for rows, name in best.items() if name]
         share = max(min(shares), DRIFT * profile.density)
         max_rows = max(rows for rows, name in best.items() if name)

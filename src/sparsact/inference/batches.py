@@ -18,15 +18,7 @@ Inputs = Batch | Iterable[Batch]
 
 
 def batches(inputs: Inputs) -> Iterator[Batch]:
-    """The batches of ``inputs``: a tensor, a mapping or a tuple is one batch, anything else holds several.
-
-    Raises
-    ------
-    TypeError
-        If ``inputs``, or a batch in it, is none of these.
-    ValueError
-        If it holds no batch.
-    """
+    """The batches of ``inputs``: a tensor, a mapping or a tuple is one, anything else holds several, at least one."""
     if isinstance(inputs, Tensor | Mapping | tuple):
         yield inputs
         return
@@ -39,9 +31,11 @@ def batches(inputs: Inputs) -> Iterator[Batch]:
     for batch in inputs:
         seen = True
         if not isinstance(batch, Tensor | Mapping | tuple):
+            remedy = "pass torch.as_tensor of an array, tuple(batch) of a list of arguments"
+            remedy = 'tokenise it: tokenizer(text, return_tensors="pt")' if isinstance(batch, str) else remedy
             raise TypeError(
                 "a batch must be a tensor, a mapping of keyword arguments or a tuple of arguments; "
-                f"got {type(batch).__name__}: pass torch.as_tensor of an array, tuple(batch) of a list of arguments."
+                f"got {type(batch).__name__}: {remedy}."
             )
         yield batch
     if not seen:
@@ -60,14 +54,39 @@ def numbers_and_nonzero(x: Tensor) -> tuple[int, int]:
 
 
 def call(model: nn.Module, batch: Batch) -> Any:
-    """The model's output for a batch."""
-    if not isinstance(batch, tuple):
-        return model(**batch) if isinstance(batch, Mapping) else model(batch)
+    """The model's output for a batch; notes of an error say what may be wrong with the batch."""
     try:
-        return model(*batch)
-    except TypeError as error:
-        error.add_note(f"A tuple ({len(batch)} items here) is the arguments of one call; pass batches as a list.")
+        if isinstance(batch, Mapping):
+            return model(**batch)
+        return model(*batch) if isinstance(batch, tuple) else model(batch)
+    except (RuntimeError, TypeError, IndexError) as error:
+        for note in _mistakes(model, batch, error):
+            error.add_note(note)
         raise
+
+
+def _mistakes(model: nn.Module, batch: Batch, error: Exception) -> Iterator[str]:
+    """What may be wrong with a batch that the model cannot take, each with its remedy."""
+    tensors, weights = tensors_in(batch), list(model.parameters())
+    if isinstance(batch, tuple) and isinstance(error, TypeError):
+        yield f"A tuple ({len(batch)} items here) is the arguments of one call; pass batches as a list."
+    places = [sorted({str(one.device) for one in some}) for some in (weights, tensors)]
+    if set(places[1]) - set(places[0]):
+        yield f"The model and the batch are on {' and '.join(map(', '.join, places))}: move one with .to(device)."
+    floats = [one for one in tensors if one.is_floating_point()]
+    dtypes = {one.dtype for one in weights if one.is_floating_point()}
+    for wrong in {one.dtype for one in floats} - dtypes if len(dtypes) == 1 else ():
+        remedy = "x.float()" if torch.float32 in dtypes else f"x.to({dtypes.pop()})"
+        yield f"The batch holds {wrong} numbers, and the model's weights have another type: pass {remedy}."
+    first = next((one for one in model.modules() if one._parameters), None)
+    widths = {one.shape[-1:] for one in floats}
+    if isinstance(first, nn.Linear) and widths and (first.in_features,) not in widths:
+        yield f"The first layer reads rows of {first.in_features:,} numbers; pass inputs of this width."
+    vocabulary = max((one.num_embeddings for one in model.modules() if isinstance(one, nn.Embedding)), default=0)
+    ids = [one for one in tensors if one.numel() and one.dtype in (torch.int32, torch.int64)]
+    beyond = vocabulary and any(int(one.max()) >= vocabulary or int(one.min()) < 0 for one in ids)
+    if beyond and isinstance(error, IndexError):
+        yield f"Token ids must lie in 0 to {vocabulary - 1:,}: pass ids by this model's own tokenizer."
 
 
 @contextmanager

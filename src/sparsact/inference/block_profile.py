@@ -27,6 +27,7 @@ ALONE_NUMBERS: Final = 1 << 23  # most of a sample of a layer alone, whose rows 
 ALONE_ROWS: Final = 64  # that it has in any case: methods are timed on as many
 SCATTERED: Final = 1.5  # seconds per byte of scattered rows, over seconds per byte of a matrix read in order
 SCATTERED_BATCH: Final = 3.0  # the same for several rows, which a dense product computes together
+ANY_ACTIVATION: Final = 'method="approximate" and weights="int8" take any activation'
 UNCERTIFIABLE: Final = (
     "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds depend on the input"
 )
@@ -69,26 +70,10 @@ class Reservoir:
 def sample_inputs(
     model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, random_state: int = 0
 ) -> dict[Block, Reservoir]:
-    """Inputs of each block while the model runs over ``inputs``: a uniform sample of ``limit`` rows of all that it saw.
+    """A uniform sample of the inputs of each block while the model runs over ``inputs`` in evaluation mode.
 
-    Parameters
-    ----------
-    model : nn.Module
-        Run in evaluation mode, without gradients; left as it was.
-    blocks : iterable of Block
-        Blocks of the model.
-    inputs : tensor, mapping, tuple, or iterable of these
-        Batches for the model.
-    limit : int, default=4096
-        Rows per block, fewer of wide layers alone; these, and one batch, are in memory at a time.
-    random_state : int, default=0
-        Seed of the sample. Blocks that see the same number of rows keep the same ones.
-
-    Returns
-    -------
-    found : dict of Block to Reservoir
-        ``sample`` (m, d) with m at most ``limit``, float32 or float64, on the CPU, which raises ValueError if the block
-        was never run; and ``rows_per_call``.
+    At most ``limit`` rows of a block, fewer of wide layers alone, in float32 or float64 on the CPU. Blocks that see the
+    same number of rows keep the same ones.
     """
     checked_size(limit, "`limit`")
     found = {}
@@ -148,7 +133,7 @@ class BlockProfile:
         return first_reason(
             (
                 method in EXACT and not self.block.exact,
-                f"its activation ({self.block.activation.name}) is never exactly zero",
+                f"its activation ({self.block.activation.name}) is never exactly zero; {ANY_ACTIVATION}",
             ),
             (
                 dtype not in device.dtypes,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
-from math import exp, inf, isfinite
+from math import exp, inf
 from statistics import fmean, median
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 from sparsact.inference.apply import bar_fast_paths, free_fast_paths, relative_difference
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.output_error import QualityEstimate
+from sparsact.inference.plan import WholeModel, finite
 from sparsact.inference.sparse_linear import SparseLinear
 from sparsact.inference.timing import Side, clock_of, timed_rounds
 
@@ -147,42 +148,27 @@ ROUNDS: Final = 7
 
 
 @dataclass(frozen=True)
-class Speed:
+class Speed(WholeModel):
     """Seconds per batch of the sparse and the dense model, and the difference of their outputs.
 
     Attributes
     ----------
-    dense, sparse : float
-        Medians over rounds of the mean over batches.
-    speed_up : float
-        Median of the ratio of a round.
-    low, high : float
-        Smallest and largest ratio.
-    rounds, batches : int
+    batches : int
     difference : float
         Largest :math:`|y' - y| / |y|` (norms, of finite numbers) of a tensor that the model returns, over the batches;
         infinite if the two are not finite at the same places.
     """
 
-    dense: float
-    sparse: float
-    speed_up: float
-    low: float
-    high: float
-    rounds: int
-    batches: int
-    difference: float
+    batches: int = 1
+    difference: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """All figures; an infinite difference is None."""
-        return {name: value if isfinite(value) else None for name, value in asdict(self).items()}
+        return dict(finite(asdict(self) | {"speed_up": self.speed_up}))
 
     def __str__(self) -> str:
-        return (
-            f"whole model: {1e3 * self.dense:.3g} ms dense, {1e3 * self.sparse:.3g} ms sparse, "
-            f"{self.speed_up:.2f} times as fast [{self.low:.2f}, {self.high:.2f}] ({self.rounds} rounds of "
-            f"{self.batches} batches); outputs differ by {self.difference:.1g} of their size"
-        )
+        together = super().__str__().removesuffix(")")
+        return f"{together} of {self.batches} batches); outputs differ by {self.difference:.1g} of their size"
 
 
 @contextmanager
@@ -232,27 +218,14 @@ def speed(model: nn.Module, shown: Sequence[Batch], rounds: int = ROUNDS) -> Spe
     with evaluating(model):
         difference = max(_output_difference(model, batch) for batch in shown)
     found = paired_seconds(model, shown, rounds)
-    dense_seconds, sparse_seconds = ([fmean(times[side]) for times in found] for side in range(2))
-    ratios = [one / other for one, other in zip(dense_seconds, sparse_seconds, strict=True)]
-    return Speed(
-        dense=median(dense_seconds),
-        sparse=median(sparse_seconds),
-        speed_up=median(ratios),
-        low=min(ratios),
-        high=max(ratios),
-        rounds=rounds,
-        batches=len(shown),
-        difference=difference,
-    )
+    times = [[fmean(side) for side in both] for both in found]
+    return Speed.of(times, *map(median, zip(*times, strict=True)), batches=len(shown), difference=difference)
 
 
 def paired_seconds(
     model: nn.Module, shown: Sequence[Batch], rounds: int, time_limit: float = inf
 ) -> list[list[list[float]]]:
-    """Seconds of every batch in each round, of the dense model and of the sparse one.
-
-    See :func:`~sparsact.inference.timing.timed_rounds`.
-    """
+    """Seconds of every batch in each round, of the dense model and of the sparse one."""
     calls = [partial(call, model, batch) for batch in shown]
     sides = [Side(within, lambda turn: calls) for within in (partial(dense, model), nullcontext)]
     with evaluating(model):

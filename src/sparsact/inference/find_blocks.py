@@ -27,11 +27,9 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
 
     A block is two layers of the class ``nn.Linear`` (or ``Conv1D`` of transformers) with an activation between,
     :math:`V f(W x + b) + c`, or three, :math:`V (f(G x + a) \odot (W x + b)) + c`, where one layer may compute both G
-    and W. It is found by what the model computes: which layers' outputs, and which operations, made the input of a
-    linear layer. Names and classes of modules play no part. The operations
-    found are evaluated on other numbers, to check that they are an activation and to find where it is 0. They may be
-    elementwise, a batch norm in evaluation mode included, or along the units, which then must leave some exactly 0: a
-    top-k, or a cutoff by mean and deviation. Factors and masks that the model multiplies with besides are left out.
+    and W. It is found by which operations made the input of a linear layer, not by names and classes of modules. These
+    may be elementwise, a batch norm in evaluation mode included, or along the units, which then must leave some exactly
+    0: a top-k, or a cutoff by mean and deviation.
 
     A layer that ends no such block is one alone, without ``up``, if at most 40 % of its input on the first batch is not
     exactly 0, wherever the zeros come from: up to there the columns of the other inputs are read faster than all.
@@ -48,8 +46,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     blocks : list of Block
         Not empty. A layer may be ``down`` of one block and ``up`` of the next; blocks that would give it one role
         twice, or that are not computed in the same way whenever their layers run, are left out. A block whose
-        activation has zeros but no threshold (hardshrink) is its ``down`` alone. Blocks of experts that a model stacks
-        in one parameter have the names under which ``sparsify`` and ``measure`` split them.
+        activation has zeros but no threshold (hardshrink) is its ``down`` alone.
 
     Raises
     ------
@@ -60,9 +57,8 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
 
     Notes
     -----
-    One forward pass, and per block some 300 evaluations of its activation. Branches that depend on numbers taken out of
-    tensors (``item``) are seen only as this batch takes them. Left out are layers with a forward of their own (such as
-    LoRA's) or with parametrized, pruned or quantised weights, which compute with another weight than they hold.
+    Branches that depend on numbers taken out of tensors (``item``) are seen only as this batch takes them. Left out are
+    layers with a forward of their own (such as LoRA's) or with parametrized, pruned or quantised weights.
 
     Examples
     --------

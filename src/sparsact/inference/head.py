@@ -86,10 +86,7 @@ class LargestOutputs(Selector):
 def sparse_head(model: nn.Module, k: int, shown: Sequence[Batch]) -> HeadPlan:
     """Let the head of a model compute only what can be among its k largest outputs.
 
-    Raises
-    ------
-    ValueError
-        If no layer's outputs are what the model returns, or the layer cannot be screened.
+    A ValueError is raised if no layer's outputs are what the model returns, or the layer cannot be screened.
     """
     name, inputs = head_of(model, shown)
     layer = model.get_submodule(name)
@@ -120,10 +117,7 @@ def sparse_head(model: nn.Module, k: int, shown: Sequence[Batch]) -> HeadPlan:
 def apply_head(model: nn.Module, name: str, k: int, batch: Batch, sample: Tensor | None = None) -> Any:
     """Make a layer the sparse head of a model, whose bounds are computed when they are first needed.
 
-    Raises
-    ------
-    ValueError
-        If on the batch the model uses outputs that the layer leaves out.
+    A ValueError is raised if on the batch the model uses outputs that the layer leaves out.
     """
     bounds: WeightCache[BoundedOutputs] = WeightCache(partial(BoundedOutputs, sample=sample))
     state = LayerState(FloatWeights, LargestOutputs(k, bounds))

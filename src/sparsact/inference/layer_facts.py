@@ -6,12 +6,15 @@ A module is classified once, by its class and its parameters; planning reads the
 from __future__ import annotations
 
 import os
+import platform
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from operator import attrgetter
+from pathlib import Path
 from types import MethodType
 from typing import Any, Final, Literal
 
@@ -145,6 +148,8 @@ class LayerFacts:
         if self.taken_by:
             return f"{self.kind} has a forward of its own, {self.taken_by}"
         other = self.role == "similar" or (self.role == "linear" and not self.is_plain)
+        if other and self.kind.startswith(("torch.ao.nn.quantized", "torch.nn.quantized")):
+            return f'{self.kind} is quantised already: pass the float model, and use weights="int8"'
         return f"{self.kind} differs from nn.Linear in its weight or forward method" if other else ""
 
     def quantizing_obstacle(self, weights: str, device: str | None = None) -> str:
@@ -249,13 +254,22 @@ def check_not_quantized(model: nn.Module, weights: str) -> None:
         if by_torch or subclass or (isinstance(weight, Tensor) and weight.dtype == torch.int8):
             raise ValueError(
                 f'weights="{weights}" quantises float layers, and {name or "the model"} is quantised already '
-                f"({kind.__module__}.{kind.__qualname__}): pass the model as it was before."
+                f"({kind.__module__}.{kind.__qualname__}): pass the float model."
             )
 
 
 def device_type(weight: Tensor) -> str:
     """The key of ``DEVICES`` for a layer with this weight: ``"cpu"`` for devices without kernels."""
     return weight.device.type if weight.device.type in DEVICES else "cpu"
+
+
+def setting(tensors: Iterable[Tensor]) -> str:
+    """What times of a model with these tensors depend on: threads of torch and processor, or the GPU."""
+    if device := next((tensor.device for tensor in tensors if tensor.is_cuda), None):
+        return torch.cuda.get_device_name(device)
+    threads, facts = torch.get_num_threads(), Path("/proc/cpuinfo")
+    named = re.search(r"model name\s*: (.*)", facts.read_text()) if facts.is_file() else None
+    return f"{threads} thread{'s' * (threads > 1)} on {named[1] if named else platform.processor()}"
 
 
 def device_obstacle(weights: Sequence[Tensor], device: str) -> str:

@@ -51,8 +51,8 @@ class BlockMeasurement:
     rows : tuple of int
         Smallest and largest number of rows in a call.
     share_few : float
-        Share of calls that ``"exact"`` and ``"certified"`` compute sparsely: at most 16 rows, which switch on at most
-        four tenths of the units on average. ``"auto"`` also takes more rows where that is faster.
+        Share of calls that ``"exact"`` and ``"certified"`` would compute sparsely: at most 16 rows, which switch on at
+        most four tenths of the units on average. ``"auto"`` finds its own limit of rows.
     share_within : ndarray of shape (len(LEVELS),)
         Share of activations with :math:`|h_j| \le t \cdot \mathrm{rms}(h)` for each t of ``LEVELS``, where
         rms is the root of the mean of the squares of the row h. For t = 0 this is 1 minus the density.
@@ -127,10 +127,7 @@ class BlockMeasurement:
     def density_quantile(self, q: float) -> float:
         """The smallest density that a share ``q`` of the rows does not exceed, exactly.
 
-        Raises
-        ------
-        ValueError
-            If ``q`` is not above 0 and at most 1.
+        A ValueError is raised if ``q`` is not above 0 and at most 1.
         """
         if not 0 < q <= 1:
             raise ValueError(f"a quantile needs 0 < q <= 1, got {q}.")
@@ -304,13 +301,16 @@ class Measurement:
         form = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
         text = "\n".join(form.format(*line) for line in lines)
         rows = [count for block in self.blocks for count in block.rows]
-        sizes = f"{min(rows):,} to {max(rows):,}" if min(rows) < max(rows) else f"{min(rows):,}"
+        sizes = (
+            f"{min(rows):,} to {max(rows):,} rows" if min(rows) < max(rows) else f"{rows[0]:,} row{'s' * (rows[0] > 1)}"
+        )
         few = sum(block.share_few * block.calls for block in self.blocks) / sum(block.calls for block in self.blocks)
         return (
             f"{text}\n|h| <= 1 %: share of activations below 1 % of their row's root mean square, zeros "
-            f"included.\n{', '.join(METHODS)}: upper bound on the speed-up of a block that reads fewer weights, one "
-            f"row at a time.\nRows per call: {sizes}. exact and certified compute {few:.0%} of these calls sparsely: "
-            "at most 16 rows with few active units. auto also takes more rows where that is faster.\n"
+            f"included.\n{', '.join(METHODS)}: upper bound on the speed-up of a block, one row at a time, by bytes of "
+            "weights. A block can gain more if only its sparse weights fit the cache, or if its input is sparse too.\n"
+            f"Calls have {sizes}. exact and certified would compute {few:.0%} of them sparsely (at most 16 rows with "
+            "few active units); auto finds its own limit of rows.\n"
             + "".join(f"{line}\n" for line in outside)
             + self._whole
         )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import chain
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating, tensors_in, uncompiled
+from sparsact.inference.batches import Inputs, batches, call, evaluating, uncompiled
 from sparsact.inference.block import Block
 from sparsact.inference.find_blocks import blocks_or_reason
-from sparsact.inference.layer_facts import check_model
+from sparsact.inference.layer_facts import check_model, other_forms
 from sparsact.inference.layer_inputs import layer_inputs
 from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
@@ -26,9 +26,8 @@ CHUNK: Final = 1 << 22  # activations whose magnitudes are counted in one step
 def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = None) -> Measurement:
     """Measure the activation sparsity of a model on some inputs, layer by layer.
 
-    The model runs on every batch in evaluation mode and without gradients. What each layer reads is counted: exact
-    zeros of every linear layer, of others with a matrix, and of convolutions; and of each block's ``down`` layer which
-    *units* are active, not exactly zero, for a row (a token, a point).
+    The model runs on every batch in evaluation mode and without gradients. Exact zeros in what each layer reads are
+    counted, and for each block which *units* are active, not exactly zero, for a row (a token, a point).
 
     Parameters
     ----------
@@ -54,9 +53,7 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
 
     Notes
     -----
-    Costs a forward pass of every batch, a pass over what each layer reads and about a dozen over a block's activations.
-    Memory grows with the number of units and one batch, not with the number of inputs. A block that runs several times
-    for one input is counted each time.
+    Memory does not grow with the number of inputs. A block that runs several times for an input is counted each time.
 
     Examples
     --------
@@ -81,8 +78,7 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
     first = next(shown)
     find = blocks is None
     if blocks is None:
-        with _errors_name_devices(model, first):
-            blocks, _ = blocks_or_reason(model, first)
+        blocks, _ = blocks_or_reason(model, first)
     elif not blocks:
         raise ValueError("`blocks` is empty; leave it out to search the model for blocks.")
     modules, layers = dict(model.named_modules()), layer_inputs(model)
@@ -95,8 +91,7 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
         for name, layer in layers.items():
             hooks.callback(modules[name].register_forward_pre_hook(layer.count_input, with_kwargs=True).remove)
         for batch in chain([first], shown):
-            with _errors_name_devices(model, batch):
-                call(model, batch)
+            call(model, batch)
             n_batches += 1
         if find and not all(counter.calls for counter in counters):
             for counter in counters:
@@ -114,7 +109,7 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
     if not (blocks or any(layer.numbers for layer in layers.values())):
         raise ValueError(
             f"`measure` needs linear layers or convolutions that run; none of the {len(layers)} here read a row: "
-            "pass batches that are not empty and reach them."
+            + ("; ".join(other_forms(model)) or "pass batches that are not empty and reach them.")
         )
     model_bytes = bytes_read(model)
     places = {name: block.name for block in blocks for name in block.names}
@@ -128,20 +123,6 @@ def _measured(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None) 
             layer.measurement(name, modules[name], places.get(name), model_bytes) for name, layer in layers.items()
         ),
     )
-
-
-@contextmanager
-def _errors_name_devices(model: nn.Module, batch: Batch) -> Iterator[None]:
-    """Add to torch's errors on which devices the model and the batch are, if they differ."""
-    try:
-        yield
-    except RuntimeError as error:
-        of_model = {str(parameter.device) for parameter in model.parameters()}
-        of_batch = {str(tensor.device) for tensor in tensors_in(batch)}
-        if of_batch - of_model:
-            places = " and ".join(", ".join(sorted(names)) for names in (of_model, of_batch))
-            error.add_note(f"The model and the batch are on {places}: move one with .to(device).")
-        raise
 
 
 class ActivationCounter:
@@ -166,10 +147,7 @@ class ActivationCounter:
     def count_input(self, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A hook that counts the input of a linear layer, (..., time, n_units) or (n_units,).
 
-        Raises
-        ------
-        ValueError
-            If a number is NaN or infinite: it is neither active nor zero.
+        A ValueError is raised if a number is NaN or infinite: it is neither active nor zero.
         """
         activation: Tensor = args[0] if args else kwargs["input"]
         if self.paused or not activation.numel():

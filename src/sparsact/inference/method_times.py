@@ -62,9 +62,8 @@ def time_methods(
 ) -> Times:
     """Time every method on every block, and the dense block, on ``rows[i]`` of the sample inputs (m, d) of block i.
 
-    ``runs[i]`` computes block i of the model as it then is. A block that has no replacement by a method is
-    run densely under it. By default each block is its own kind. After
-    ``time_limit`` seconds no further round starts, once there are enough.
+    ``runs[i]`` computes block i of the model as it then is, densely under a method that has no replacement for it. By
+    default each block is its own kind. After ``time_limit`` seconds no further round starts, once there are enough.
     """
     methods = ["dense", *dict.fromkeys(name for one in replacements for name in one)]
 

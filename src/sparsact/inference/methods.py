@@ -77,6 +77,11 @@ class SparsifyOptions:
         k: int | None = None,
     ) -> SparsifyOptions:
         """The options; ValueError if one is unknown, or has no effect on the method."""
+        if not isinstance(method, str):
+            raise TypeError(
+                f"`method` must be one of {', '.join((*EXACT, APPROXIMATE))}; got a {type(method).__name__}: pass "
+                "inputs by name, sparsify(model, inputs=x)."
+            )
         checked_option(method, "`method`", (*EXACT, APPROXIMATE))
         target = checked_target(method, density, error)
         checked_option(weights, "`weights`", WEIGHTS)

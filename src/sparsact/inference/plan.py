@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, nan
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from sparsact.inference.output_error import OutputQuality
 
@@ -79,6 +80,8 @@ class WholeModel:
     dense, sparse : float
         Mean over batches of the median seconds of a batch over rounds.
     rounds : int
+    low, high : float
+        Smallest and largest ratio of a round; NaN in files of version 0.1.
 
     Examples
     --------
@@ -89,6 +92,14 @@ class WholeModel:
     dense: float
     sparse: float
     rounds: int
+    low: float = nan
+    high: float = nan
+
+    @classmethod
+    def of(cls, rounds: Sequence[Sequence[float]], dense: float, sparse: float, **figures: Any) -> Self:
+        """Of these times, with the spread of the ratio of the two times of each round."""
+        ratios = [dense / sparse, *(one / other for one, other in rounds)]
+        return cls(dense, sparse, len(rounds), min(ratios), max(ratios), **figures)
 
     @property
     def speed_up(self) -> float:
@@ -96,9 +107,10 @@ class WholeModel:
         return self.dense / self.sparse
 
     def __str__(self) -> str:
+        spread = f" [{self.low:.2f}, {self.high:.2f}]" if self.low == self.low else ""
         return (
             f"whole model: {1e3 * self.dense:.3g} ms dense, {1e3 * self.sparse:.3g} ms sparse, {self.speed_up:.2f} "
-            f"times as fast ({self.rounds} rounds)"
+            f"times as fast{spread} ({self.rounds} rounds)"
         )
 
 
@@ -198,6 +210,8 @@ class Plan:
         mean square of the rows of the float model.
     head : HeadPlan or None
         Plan of a head that computes only its largest outputs.
+    timed_on : str
+        Threads and processor with which times were measured; empty in files of version 0.1.
     """
 
     choices: tuple[BlockPlan, ...]
@@ -209,6 +223,12 @@ class Plan:
     output_error: float = nan
     worst_output_error: float = nan
     head: HeadPlan | None = None
+    timed_on: str = ""
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether all layers are left as they were."""
+        return self.head is None and not self.is_quantized and all(one.method == "dense" for one in self.choices)
 
     @property
     def is_quantized(self) -> bool:
@@ -223,8 +243,7 @@ class Plan:
         """
         if self.whole is not None:
             return self.whole.speed_up
-        dense = self.head is None and all(one.method == "dense" for one in self.choices)
-        return 1.0 if dense else nan
+        return 1.0 if self.is_dense else nan
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON holds them; None where not measured or infinite."""
@@ -232,6 +251,7 @@ class Plan:
         whole = None if self.whole is None else finite(asdict(self.whole) | {"speed_up": self.whole.speed_up})
         blocks, forecast = [finite(row) for row in rows], finite(self.forecast)
         found = {"blocks": blocks, "left_dense": list(self.left_dense), "whole": whole, "forecast": forecast}
+        found["timed_on"] = self.timed_on
         found |= {} if self.head is None else {"head": finite(asdict(self.head))}
         if not self.is_quantized:
             return found
@@ -262,14 +282,13 @@ class Plan:
             )
             lines.append(_line(one.block, one.method, figures, one.reason))
         lines += LEGEND
-        lines += [
-            f"{one.block}, on {one.quality.rows} inputs held out: {one.quality}"
-            for one in self.choices
-            if one.quality is not None
-        ]
+        timed = self.timed_on and (self.whole or any(one.seconds for one in self.choices))
+        lines += [f"times: measured with {self.timed_on}."] if timed else []
+        measured = [(one.block, one.quality) for one in self.choices if one.quality]
+        lines += [f"{block}, on {quality.rows} inputs held out: {quality}" for block, quality in measured]
         lines += [] if self.head is None else [str(self.head)]
         lines += [f"unchanged: {one}" for one in self.left_dense]
-        lines += [] if self.whole is None else [str(self.whole)]
+        lines += ["whole model: left dense"] if self.is_dense else [] if self.whole is None else [str(self.whole)]
         return "\n".join([*lines, *self._quantization()])
 
     def _quantization(self) -> list[str]:
@@ -297,8 +316,9 @@ class Plan:
 
 
 LEGEND: Final = (
-    "density: active units; pays to: highest density at which the method is faster; rows: a call; calls: run sparsely.",
-    "dense, sparse: median time of a call; gain: dense over sparse; bound: highest gain, by bytes of weights read.",
+    "density: active units; pays to: highest density at which the method is faster, blank if it was not timed.",
+    "rows: in a call; calls: run sparsely; dense, sparse: median time of a call; gain: dense over sparse.",
+    "bound: highest gain by bytes of weights; a block can gain more if only its sparse weights fit the cache.",
 )
 
 

@@ -29,8 +29,7 @@ def checked(
 ) -> tuple[list[PlannedBlock], WholeModel | None]:
     """The planned blocks that make the whole model faster, and its times; None if all are left dense.
 
-    If the model is not faster, the half of the blocks that promised least is made dense, and then the rest. Every
-    attempt takes about ``limit`` seconds.
+    If the model is not faster, the half of the blocks that promised least is made dense, and then the rest.
     """
     planned = list(planned)
     for attempt in range(2):
@@ -73,4 +72,5 @@ def measured(
     rounds = paired_seconds(model, some, ROUNDS, limit)
     # Means over batches of their medians over rounds: most calls are too short for another process to come between.
     dense, sparse = (fmean(map(median, zip(*(times[side] for times in rounds), strict=True))) for side in range(2))
-    return WholeModel(dense, sparse, len(rounds)), any(state.sparse_calls for state in states)
+    whole = WholeModel.of([[sum(side) for side in both] for both in rounds], dense, sparse)
+    return whole, any(state.sparse_calls for state in states)

@@ -21,7 +21,7 @@ from sparsact.inference.certified_screen import Screen, offsets
 from sparsact.inference.certified_top_k import BoundedOutputs
 from sparsact.inference.find_blocks import blocks_or_reason
 from sparsact.inference.head import LargestOutputs, Logits, apply_head, head_of, needing
-from sparsact.inference.layer_facts import is_linear
+from sparsact.inference.layer_facts import check_model, is_linear
 from sparsact.inference.methods import certified_replacement, exact_replacement
 from sparsact.inference.plan import BlockPlan, HeadPlan, LayerQuantization, Plan, WholeModel, finite
 from sparsact.inference.quantizing import alone_on, candidates, drop_weights, integer_state
@@ -56,8 +56,7 @@ def save_plan(model: nn.Module, path: str | Path) -> None:
 
     Notes
     -----
-    Holds a byte for each weight that a screen covers, the integers of quantised layers, and a digest of the parameters
-    of sparse layers, to which the plan belongs. It holds no code: the activations are found again when it is loaded.
+    Holds a byte for each weight that a screen covers, integers of quantised layers and a digest of weights; no code.
 
     Examples
     --------
@@ -128,9 +127,8 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
 
     Notes
     -----
-    Takes three forward passes, three more for a head, and one reading of the weights for their digest; one pass if the
-    layers are quantised. Integers are mapped from the file: processes share it, and it must not change while the model
-    is in use. Times were measured on the machine that made the plan: call :func:`sparsify` on another one.
+    Integers are mapped from the file: processes share it, and it must not change while the model is in use. Times were
+    measured where the plan was made, as ``plan.timed_on`` says: call :func:`sparsify` again on another machine.
 
     Examples
     --------
@@ -143,7 +141,13 @@ def load_plan(model: Model, path: str | Path, inputs: Inputs) -> Model:
     >>> plan_of(model).choices[0].method
     'certified'
     """
-    kind, state, arrays = modelfile.read(path)
+    check_model(model)
+    if not isinstance(path, str | Path):
+        raise TypeError(f"`path` must be a str or a Path; got a {type(path).__name__}: load_plan(model, path, inputs).")
+    try:
+        kind, state, arrays = modelfile.read(path)
+    except ModelFileError as error:
+        raise ModelFileError(f"{error} load_plan needs a file that save_plan wrote.") from error
     if kind not in (KIND, QUANTIZED):
         raise ModelFileError(f"{path} must hold a plan, and holds a {kind}: pass a file that save_plan wrote.")
     densify(model)
@@ -173,7 +177,12 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
     """Make a model sparse by the state and the arrays of a file, and return its plan."""
     weights, limits, choices = state["weights"], state["limits"], [block_plan(one) for one in state["choices"]]
     missing = set(limits) - {name for name, module in model.named_modules() if is_linear(module)}
-    if missing or digest_of(model, limits, without_weights=state["dropped"]) != state["digest"]:
+    if missing:
+        raise ValueError(
+            f"a plan belongs to the model that it was made for, and this one has no linear layer {min(missing)!r}: "
+            "pass a model with the same layers, or call sparsact.sparsify."
+        )
+    if digest_of(model, limits, without_weights=state["dropped"]) != state["digest"]:
         raise ValueError(
             "a plan belongs to the weights that it was made for, and this model has others: load those weights first, "
             "or call sparsact.sparsify."
@@ -211,9 +220,10 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
             planned = verified(model, found, planned, batch)
     if state["dropped"]:
         drop_weights(model, limits)
+    times: dict[str, Any] = {name: _number(one) for name, one in (state["whole"] or {}).items()}
     return Plan(
         tuple(plan for _, plan in planned),
-        None if state["whole"] is None else WholeModel(**state["whole"]),
+        None if state["whole"] is None else WholeModel(**times),
         tuple(state["left_dense"]),
         weights,
         tuple(LayerQuantization(**one | {"error": _number(one["error"])}) for one in state["layers"]),
@@ -221,6 +231,7 @@ def _load(model: nn.Module, state: dict[str, Any], arrays: Arrays, batch: Batch)
         _number(state["output_error"]),
         _number(state.get("worst_output_error")),
         head,
+        state.get("timed_on", ""),
     )
 
 

@@ -18,7 +18,7 @@ from sparsact.inference.apply import PlannedBlock, Replacement, apply, become, w
 from sparsact.inference.batches import Batch, call, evaluating, observe, tensors_in
 from sparsact.inference.block import Block, BlockWeights, plain
 from sparsact.inference.block_profile import BlockProfile
-from sparsact.inference.layer_facts import DEVICES, LayerFacts, WeightRows, device_type
+from sparsact.inference.layer_facts import DEVICES, LayerFacts, WeightRows, device_type, setting
 from sparsact.inference.method_times import block_output, time_methods
 from sparsact.inference.methods import SparsifyOptions, block_units, gated_layers
 from sparsact.inference.output_error import row_errors
@@ -86,6 +86,7 @@ def quantize(
         ),
         output_error=output_error,
         worst_output_error=worst_output_error,
+        timed_on=setting(model.parameters()),
     )
 
 

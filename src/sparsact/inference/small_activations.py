@@ -114,8 +114,7 @@ def within_error(rule: Callable[[int], Rule], last: int, weights: BlockWeights, 
     .. math:: \sqrt{\sum \|V (h - h')\|^2 / \sum \|V h\|^2}
 
     with h' what the rule keeps of the activations h. ``rule(i)`` leaves out more for a larger i of 0 ... ``last``, and
-    ``rule(0)`` is taken to be within. The next rule has a larger error, unless the last is returned; where the error
-    grows with i, as it does unless units cancel each other, i is the largest possible.
+    ``rule(0)`` is taken to be within.
     """
     h = weights.hidden(x)
     whole = float(weights.output(h).double().square().sum())
@@ -160,9 +159,7 @@ def calibrated(
 
     Notes
     -----
-    Tokens of different texts are not exchangeable: sample inputs should come from as many texts as new
-    ones will, and standard errors that count rows as independent are then too small. The quality is the better one of
-    two, and so looks a little better than on new rows where the rules are nearly alike.
+    Standard errors count rows as independent; those of tokens of one text are too small.
     """
     m = len(x)
     if m < MIN_ROWS:

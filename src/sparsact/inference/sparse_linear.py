@@ -56,7 +56,7 @@ class Selector(ABC):
 
 
 class GradientNotice:
-    """Warns once, for all layers of a model, that they compute densely because gradients are recorded."""
+    """Warns once, for all layers of a model, that they compute densely: with gradients, or in training mode."""
 
     given = False
 
@@ -65,8 +65,8 @@ class GradientNotice:
         if not self.given:
             self.given = True
             warnings.warn(
-                "sparse layers compute densely while gradients are recorded: call the model under "
-                "torch.inference_mode() or torch.no_grad().",
+                "sparse layers compute densely while gradients are recorded, and in training mode: call model.eval(), "
+                "and run the model under torch.inference_mode() or torch.no_grad().",
                 UserWarning,
                 stacklevel=2,
             )
@@ -256,7 +256,7 @@ class SparseLinear(nn.Linear):
             and (x.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad))
         ):
             self._sparse.suspect_write()  # a step that torch does not count may follow
-            if not self.training:
+            if not (self.training and torch.is_grad_enabled()):  # else it is being trained
                 self._sparse.notice()
             return 0
         dtype, device = x.dtype, DEVICES[self._sparse.device]

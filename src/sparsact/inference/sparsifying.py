@@ -26,7 +26,7 @@ from sparsact.inference.block import Block, BlockWeights, checked_blocks, plain
 from sparsact.inference.block_profile import BlockProfile, sample_inputs
 from sparsact.inference.find_blocks import blocks_or_reason
 from sparsact.inference.head import sparse_head, unguard
-from sparsact.inference.layer_facts import check_model, check_not_quantized, other_forms
+from sparsact.inference.layer_facts import check_model, check_not_quantized, other_forms, setting
 from sparsact.inference.methods import (
     EXACT,
     ApproximationTarget,
@@ -80,12 +80,10 @@ def sparsify(
     compute densely in training mode, while gradients are recorded, after a move to another type of device, for many
     rows at once, and while torch traces, transforms or casts operations.
 
-    Layers detect new weights, new hooks on them or on modules between them, and modules that replace them. Torch does
-    not count some writes (``.data``, fused optimisers, NumPy): on the CPU, layers find these by a fingerprint of the
-    weights. Each call compares a part of it, so that a write to a few numbers may be found some hundred calls late,
-    unless an optimiser's step, ``train``, ``eval`` or a pass with gradients comes first. Layers do not detect a new
-    forward of the model, or new numbers in its code, such as the k of a top-k: call :func:`sparsify` again after such
-    a change. ``nn.TransformerEncoderLayer`` leaves its fused path while it holds a sparse layer.
+    Layers detect new weights, new hooks on them or on modules between them, and modules that replace them. They find a
+    write to a few numbers that torch does not count (``.data``) some hundred calls late, unless ``model.eval()`` comes
+    first. They do not detect a new forward of the model, or new numbers in its code, such as the k of a top-k: call
+    :func:`sparsify` again after such a change.
 
     Parameters
     ----------
@@ -96,12 +94,10 @@ def sparsify(
         Typical batches, with as many rows each as in service. They serve to find blocks, measure, calibrate and time;
         the first 64 are used.
     weights : {"keep", "int8", "int4"}
-        ``"int8"`` also quantises all linear layers, with one scale per output, and their inputs at each call. Outputs
-        are as by ``torch.ao.quantization.quantize_dynamic`` with ``per_channel_dynamic_qconfig``, except in
-        layers where few inputs are much larger than the rest: these are scaled first. ``"int4"`` rounds weights to 4
-        bits in groups of 32, and inputs to 8 bits row by row. ``"auto"`` and ``"exact"`` then skip the weights of units
-        whose *quantised* activation is 0, for any activation function. :func:`plan_of` reports the error of
-        quantisation on the inputs shown; a warning names large errors.
+        ``"int8"`` also quantises all linear layers, with one scale per output, and their inputs at each call, as
+        ``torch.ao.quantization.quantize_dynamic`` does with ``per_channel_dynamic_qconfig``. ``"int4"`` rounds weights
+        to 4 bits in groups of 32, and inputs to 8 bits row by row. ``"auto"`` and ``"exact"`` then skip the weights of
+        units whose *quantised* activation is 0, for any activation function. :func:`plan_of` reports the error.
     keep_weights : bool
         Whether quantised layers keep their float weights too. Without them a layer takes a quarter or an eighth of its
         memory, ``state_dict`` lacks the weight, and :func:`densify` restores the rounded one. Weights that are tied to
@@ -116,10 +112,9 @@ def sparsify(
         Target of ``"approximate"``, in (0, 1]; pass one of the two. ``density`` is the largest share of units kept,
         ``error`` the largest relative error of a block's output.
     head : {"top_k"}, optional
-        Compute only the outputs of a language model's last layer that can be among the k largest. They are exact, ties
-        included; the others are -infinity. This holds for calls of up to 16 rows without labels. ``generate`` of
-        transformers returns the same tokens: it gets all logits unless it is greedy or samples with ``top_k`` up to k.
-        Other uses of logits (log-probabilities, sampling of your own) must need only the k largest.
+        Compute only the outputs of a language model's last layer that can be among the k largest, for calls of up to
+        16 rows without labels. They are exact, ties included; the others are -infinity. ``generate`` of transformers
+        returns the same tokens. Other uses of logits (log-probabilities) must need only the k largest.
     k : int, optional
         Number of largest outputs; default 50.
 
@@ -131,11 +126,10 @@ def sparsify(
     Raises
     ------
     ValueError
-        If there is no block, nor a head to speed up, if a method needs exact zeros and no block has them, if inputs are
-        missing or hold no row, or too few for an approximation, if ``blocks`` belong to another model, or if an option
-        has no effect on the method.
+        If there is no block nor a head, if no block has the exact zeros that a method needs, if inputs are missing or
+        hold too few rows, if ``blocks`` belong to another model, or if an option has no effect on the method.
     TypeError
-        If a batch is neither a tensor, a mapping nor a tuple, or the model no ``nn.Module``, or TorchScript's.
+        If the method is no text, a batch no tensor, mapping or tuple, or the model no ``nn.Module`` in Python.
 
     Examples
     --------
@@ -154,10 +148,7 @@ def sparsify(
     if weights != "keep":
         check_not_quantized(model, weights)
     if inputs is None:
-        raise ValueError(
-            "`inputs` are needed: the model is run on them once to find its blocks and to measure them; "
-            "pass a typical batch, as a tensor, a tuple of arguments or a mapping of keyword arguments."
-        )
+        raise ValueError("`inputs` are needed to find blocks and time them: pass a batch, sparsify(model, inputs=x).")
     if copy:
         with torch.inference_mode(False):  # parameters made within it count no writes
             model = deepcopy(model)
@@ -205,10 +196,7 @@ def _sparsified(
         planned = [requested_replacement(profile, method, options.target) for profile in profiles]
         if not any(replacement.layers for replacement, _ in planned):
             reasons = "; ".join(sorted({plan.reason for _, plan in planned}))
-            raise ValueError(
-                f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
-                'method="approximate" and weights="int8" take any activation.'
-            )
+            raise ValueError(f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}.')
     left_dense = tuple(other_forms(model))
     planned = apply(model, planned)
     if method in EXACT:
@@ -219,7 +207,7 @@ def _sparsified(
     if method == "auto":
         planned, whole = checked(model, planned, shown, time_limit / 8)
     plans = with_sparse_shares(model, [block.down for block in found], planned, shown)
-    return Plan(plans, whole, left_dense, head=head)
+    return Plan(plans, whole, left_dense, head=head, timed_on=setting(model.parameters()))
 
 
 def _found(model: nn.Module, options: SparsifyOptions, batch: Batch) -> list[Block]:

@@ -54,10 +54,7 @@ class BucketIndex:
     def insert(self, keys: Keys) -> Ids:
         """Number of each key's bucket; new keys get the next numbers, in order of appearance.
 
-        Raises
-        ------
-        ValueError
-            If there are more than ``most`` keys then; none of them is taken in.
+        A ValueError is raised if there are more than ``most`` keys then; none of them is taken in.
         """
         flat = keys.ravel()
         ids = self.find(flat)

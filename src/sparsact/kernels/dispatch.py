@@ -141,10 +141,7 @@ def _choose(name: str) -> None:
 def forced(variable: str, values: tuple[str, ...]) -> str:
     """Lower-case value of an environment variable that overrides a choice; empty if it is not set.
 
-    Raises
-    ------
-    ValueError
-        If it is none of ``values``.
+    A ValueError is raised if it is none of ``values``.
     """
     value = os.environ.get(variable, "").lower()
     if value not in ("", *values):

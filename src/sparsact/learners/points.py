@@ -140,10 +140,8 @@ def recognize(
 ) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
     """:func:`detect_encoding`, where the user has named a domain, or ``"auto"``.
 
-    Raises
-    ------
-    ValueError
-        If ``domain`` is ``"cube"`` and X is not written as points of it; names the first value that is none.
+    A ValueError is raised if ``domain`` is ``"cube"`` and X is not written as points of it; names the first value that
+    is none.
     """
     encoding, points = ("real", None) if domain == "real" else detect_encoding(X)
     if encoding == "real" and domain == "cube":
@@ -171,10 +169,7 @@ def set_encoding(learner: OfCube, rows: Rows) -> Points | None:
 def pack(X: Rows, encoding: Encoding, names: NDArray[Any] | None = None) -> Points:
     """Packed points of an (m, n) array or sparse matrix written as ``encoding``.
 
-    Raises
-    ------
-    ValueError
-        At the first value that is not one of the two symbols, naming its column and row.
+    A ValueError is raised at the first value that is not one of the two symbols, naming its column and row.
     """
     if X.dtype == bool and encoding == "signs":
         raise ValueError("`X` is boolean; the model was fitted on signs +1/-1: pass 1 - 2 * X.")

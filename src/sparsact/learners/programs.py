@@ -174,10 +174,7 @@ class RowSymbols:
 def program_of_polynomials(inputs: RowSymbols, subsets: list[Subset], coefficients: Array, level: Any) -> ProgramSource:
     """Polynomials with coefficients (D,) or (T, D) of subsets of columns, and constants, a float or (T,).
 
-    Raises
-    ------
-    ValueError
-        If the products are too many.
+    A ValueError is raised if the products are too many.
     """
     level = np.atleast_1d(level)
     known = {subset: own for subset, own in zip(subsets, np.atleast_2d(coefficients).T, strict=True) if own.any()}
@@ -245,10 +242,7 @@ def program_of_layers(
 def program_of_values(inputs: RowSymbols, model: str, values_of: Callable[[], Array]) -> ProgramSource:
     """A function of bits by its values (2**n,) at all points.
 
-    Raises
-    ------
-    ValueError
-        If the columns are too many, with the name of the model.
+    A ValueError is raised if the columns are too many, with the name of the model.
     """
     if inputs.n > MOST_BITS:
         raise ValueError(

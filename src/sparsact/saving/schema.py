@@ -28,10 +28,8 @@ FORMER: Final = {  # names in files of version 0.1
     "width": ("n_units", "bucket_width"),
     "width_": ("bucket_width_",),
 }
-REMOVED: Final = {  # parameters of earlier versions, and the one value whose models can still be read
-    "combine": "average",
-    "heredity": None,
-}
+# Parameters of earlier versions, and the one value whose models can still be read.
+REMOVED: Final = {"combine": "average", "heredity": None}
 MAX_ROWS: Final = 2**200  # models may be merged with themselves again and again
 
 

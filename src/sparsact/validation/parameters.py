@@ -104,11 +104,8 @@ def checked_generator(rng: object) -> np.random.Generator:
 def check_named(**parameters: Any) -> None:
     """Raise if a parameter of a formula is out of range; each name has one rule: ``check_named(n=n, s=s, k=k)``.
 
-    Raises
-    ------
-    ValueError
-        If a count is not a whole number or too small, a scale is negative, an error or a constant is not positive, a
-        probability is none, k exceeds s, or ``intrinsic`` exceeds ``ambient``.
+    A ValueError is raised if a count is not a whole number or too small, a scale is negative, an error or a constant is
+    not positive, a probability is none, k exceeds s, or ``intrinsic`` exceeds ``ambient``.
     """
     for name, value in parameters.items():
         if isinstance(value, int) and value.bit_length() >= float_info.max_exp:

@@ -14,14 +14,11 @@ from sparsact.kernels.gpu import DTYPES, launch
 
 INTERPRETED: Final = os.environ.get("TRITON_INTERPRET") == "1"  # on the CPU, in NumPy: to check results, not for speed
 TOGETHER: Final = 16  # inputs that share what is read of the weights
-SUMS: Final = {
-    1: {"AT_ONCE": 16, "COLUMNS": 256},
-    TOGETHER: {"AT_ONCE": 32, "COLUMNS": 128},
-}  # held in registers, by inputs
+# Sums held in registers, by inputs.
+SUMS: Final = {1: {"AT_ONCE": 16, "COLUMNS": 256}, TOGETHER: {"AT_ONCE": 32, "COLUMNS": 128}}
 TOTAL: Final = SUMS[1]
-SEGMENT: Final = (
-    256  # units that are searched at once, so that 3 % of them are about half the rows that are read at once
-)
+# Units that are searched at once, so that 3 % of them are about half the rows that are read at once.
+SEGMENT: Final = 256
 PROGRAMS: Final = 1024  # enough for a device to have others while one waits; more would write more partial sums
 DOTS: Final = {"SEGMENT": 16, "AT_ONCE": 4, "DEPTH": 1024}
 

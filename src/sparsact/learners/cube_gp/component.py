@@ -169,7 +169,8 @@ class Component:
         The covariance of points of signs s and s' is ``f(c + sum(w * s * s'))`` times the columns' character at both.
         """
         if not self.is_product:
-            table, weights = self._of_distances(), np.full(self.n, -0.5)
+            table = np.asarray(np.exp(self.by_degree) @ _krawtchouk(self.n))  # at each Hamming distance
+            weights = np.full(self.n, -0.5)
             return weights, self.n / 2 + 0.25, weights > 0, lambda d: table.astype(d.dtype)[d.astype(np.intp)]
         # log |k| = log v + sum_i [x_i != x'_i] log |rho_i|, and rho < 0 contributes a character to the sign
         logs = np.log(np.maximum(np.abs(self.correlations), NEAR_ZERO))
@@ -223,10 +224,6 @@ class Component:
         left = np.where(np.abs(left) < NEAR_ZERO, NEAR_ZERO, left)
         by_site = grown / (1 + grown) * (total - differing) - grown / left * differing
         return np.concatenate([[total], by_site])
-
-    def _of_distances(self) -> Array:
-        """Covariance at each Hamming distance, (n + 1,)."""
-        return np.asarray(np.exp(self.by_degree) @ _krawtchouk(self.n))
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,10 +61,8 @@ MOST_LETTERS: Final = 64  # of a site
 def characters_of(X: Any) -> Any:
     """Characters (m, n) of strings of one length; anything else as it is, nullable integers as integers.
 
-    Raises
-    ------
-    ValueError
-        If strings have two lengths, or none, or where a letter is missing: None, NaN, NaT or pandas.NA.
+    A ValueError is raised if strings have two lengths, or none, or where a letter is missing: None, NaN, NaT or
+    pandas.NA.
     """
     _check_present(X)
     array = np.asarray(X) if not hasattr(X, "shape") or len(X.shape) == 1 else X

@@ -112,10 +112,7 @@ class Accumulator:
     def recognized(self, X: NDArray[Any], domain: str, names: NDArray[Any] | None = None) -> Points | NDArray[Any]:
         """Rows as the statistics take them; the first show the domain, unless all are 1, which may be bits or signs.
 
-        Raises
-        ------
-        ValueError
-            If X is not written like the rows before.
+        A ValueError is raised if X is not written like the rows before.
         """
         if self.domain is None:
             encoding, points = recognize(X, domain, names)

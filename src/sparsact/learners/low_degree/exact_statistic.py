@@ -80,10 +80,7 @@ class Totals:
     def target_exponent(self) -> int:
         """Place on the grid of limbs of a unit of the targets: near their root mean square, so that squares are floats.
 
-        Raises
-        ------
-        ValueError
-            If targets differ too much in size for one unit.
+        A ValueError is raised if targets differ too much in size for one unit.
         """
         (weight,) = self.weight.to_fractions()
         sizes = [square / weight for square in self.squares.to_fractions()] if weight > 0 else []

@@ -21,10 +21,8 @@ from numpy.typing import NDArray
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.statistics.exact_sum import ExactSum
 
-PRIMES: Final = (
-    8388593,
-    8388587,
-)  # the largest below 2**23: products of residues, 64 of them summed, are exact in float64
+# The largest below 2**23: products of residues, 64 of them summed, are exact in float64.
+PRIMES: Final = (8388593, 8388587)
 _PANEL: Final = 64
 
 

@@ -114,10 +114,7 @@ class CentredMoments(CentredSums):
     def target_exponent(self) -> int:
         """Exponent on the grid of limbs of the unit of the targets: near the largest of them.
 
-        Raises
-        ------
-        ValueError
-            If targets differ too much in size for one unit.
+        A ValueError is raised if targets differ too much in size for one unit.
         """
         return exponent_of(self.exponents) - self._read_over
 

@@ -13,9 +13,8 @@ from sparsact.statistics.statistic import Batch
 
 RECENT: Final = 2048  # newest rows, by whose errors layouts are compared
 RISE: Final = 1.1  # of the mean squared error, while which they are compared; else when as many rows came as there were
-MOST_WAIT: Final = (
-    4  # times the rows held: a comparison that changed nothing doubles the rows until the next one, up to this
-)
+# Times the rows held: a comparison that changed nothing doubles the rows until the next one, up to this.
+MOST_WAIT: Final = 4
 GAIN, SURE = 0.02, 2.0  # of that error, and in standard errors, for which another layout is worth its change
 
 
