@@ -10,13 +10,7 @@ from typing import Any, Final, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    _check_sample_weight,
-    _get_feature_names,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, _get_feature_names, validate_data
 
 _OF_A_FIT: Final = {"reset", "multi_output", "y_numeric", "dtype", "accept_sparse", "ensure_all_finite"}
 
@@ -49,13 +43,6 @@ def checked_rows(learner: object, X: object, y: Any = "no_validation", **checks:
     _check_kinds(y, "`y`", texts=not numbers, exact=numbers)
     with errors_name_place(X=X, y=y):
         return validate_data(learner, X, y, **checks)
-
-
-def check_columns(learner: object, X: object) -> None:
-    """Raise unless X has the columns of ``fit``: the same names in the same order, or the same number without names."""
-    if hasattr(learner, "feature_names_in_") and _get_feature_names(X) is not None:
-        _check_feature_names(learner, X, reset=False)
-    _check_n_features(learner, X, reset=False)
 
 
 def _nothing_to_find(X: object, y: object, checks: dict[str, Any]) -> TypeGuard[NDArray[np.float64]]:

@@ -147,8 +147,9 @@ def test_a_category_that_fit_did_not_see_says_nothing_and_one_line_says_so():
 
 def sites(kind="category"):
     rng = np.random.default_rng(4)
-    return pd.DataFrame({"a": rng.normal(size=90), "b": rng.normal(size=90), "site": rng.choice(["oslo", "rome"], 90)}
-                        ).astype({"site": kind})
+    return pd.DataFrame(
+        {"a": rng.normal(size=90), "b": rng.normal(size=90), "site": rng.choice(["oslo", "rome"], 90)}
+    ).astype({"site": kind})
 
 
 @pytest.mark.parametrize("kind", [object, "string"])

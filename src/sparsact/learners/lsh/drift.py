@@ -17,7 +17,6 @@ from sparsact.statistics.column_scales import exponents_of
 MOST_GROUPS: Final = 8
 ROWS_A_GROUP: Final = 10
 MIN_ROWS: Final = 2 * ROWS_A_GROUP
-ONE_DEVIATION: Final = 0.6827  # probability that a normal error is at most one standard deviation
 EPSILON: Final = 1e-12  # of shares
 
 
@@ -47,8 +46,8 @@ class Drift:
         with Bonferroni's correction; for several targets, the one with the smallest p-value. None without targets.
     rmse : float or None
         Root mean squared residual.
-    expected_rmse : float or None
-        The same if the residuals are as large as the model's 68 % prediction intervals say, at these rows.
+    coverage : float or None
+        Share of the targets in their 90 % prediction intervals; far below 0.9 if predictions have become worse.
 
     Notes
     -----
@@ -76,7 +75,7 @@ class Drift:
     bias: float | None = None
     bias_p_value: float | None = None
     rmse: float | None = None
-    expected_rmse: float | None = None
+    coverage: float | None = None
 
     def __str__(self) -> str:
         """One line for a log."""
@@ -85,10 +84,10 @@ class Drift:
             f"stability index {self.stability_index:.2g}, {self.misses:.2%} of look-ups in empty buckets "
             f"({self.expected_misses:.2%} expected)"
         ).replace("%", " %")
-        if self.bias is None:
+        if self.bias is None or self.coverage is None:
             return line
-        mean = f"mean {self.bias:.3g} (p-value {self.bias_p_value:.2g} for 0)"
-        return f"{line}; residuals: {mean}, RMSE {self.rmse:.3g} ({self.expected_rmse:.3g} expected)"
+        line += f"; residuals: mean {self.bias:.3g} (p-value {self.bias_p_value:.2g} for 0), RMSE {self.rmse:.3g}"
+        return f"{line}, {100 * self.coverage:.0f} % of targets in their 90 % intervals"
 
 
 def drift_of(
@@ -96,7 +95,7 @@ def drift_of(
 ) -> Drift:
     """Drift of rows in these places, in buckets ``ids`` (m, T), -1 where there is none, of counts and mean positions.
 
-    ``residuals`` (m, targets), if there are targets, come with the deviations that are expected of them.
+    ``residuals`` (m, targets), if there are targets, come with the half widths of their 90 % intervals.
     """
     m, n_tables = ids.shape
     if m < MIN_ROWS:
@@ -155,17 +154,14 @@ def dempster(shares: Array, difference: Array, pooled: Array, scale: float) -> f
     return float(fdtrc(freedom, freedom * (m - 1), total / (trace * scale)))
 
 
-def _root_mean_square(values: Array) -> float:
-    exponent = int(exponents_of(values.ravel()))
-    return float(np.ldexp(np.sqrt(np.mean(np.ldexp(values, -exponent) ** 2)), exponent))
-
-
-def _of_residuals(residuals: Array, expected: Array) -> tuple[float, float, float, float]:
+def _of_residuals(residuals: Array, reach: Array) -> tuple[float, float, float, float]:
     m, n_targets = residuals.shape
-    sizes = _root_mean_square(residuals), _root_mean_square(expected)
+    coverage = float((np.abs(residuals) <= reach).mean())
     exponent = int(exponents_of(residuals.ravel()))
     residuals = np.ldexp(residuals, -exponent)
     means, errors = residuals.mean(axis=0), residuals.std(axis=0, ddof=1) / sqrt(m)
     p_values = 2 * stdtr(m - 1, -np.abs(means) / np.maximum(errors, 1e-300))
     worst = int(np.argmin(p_values))
-    return float(np.ldexp(means[worst], exponent)), min(1.0, n_targets * float(p_values[worst])), *sizes
+    rmse = float(np.sqrt(np.mean(residuals**2)))
+    bias, rmse = np.ldexp([means[worst], rmse], exponent).tolist()
+    return bias, min(1.0, n_targets * float(p_values[worst])), rmse, coverage

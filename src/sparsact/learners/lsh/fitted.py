@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
@@ -19,7 +19,7 @@ from sparsact.learners.lsh.compact_predictor import CompactPredictor
 from sparsact.learners.lsh.compiled import Precision
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.frontier import DTYPES, Frontier, measured_sizes, model_of
-from sparsact.learners.lsh.inputs import InputRules, coded
+from sparsact.learners.lsh.inputs import InputRules, coded, names_of
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.learners.lsh.prediction_limits import Policy
@@ -28,7 +28,7 @@ from sparsact.saving.schema import Arrays, State
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, locked
 from sparsact.validation.arrays import aligned
-from sparsact.validation.estimators import check_columns, checked_rows
+from sparsact.validation.estimators import checked_rows
 from sparsact.validation.parameters import checked_option, checked_positive
 
 
@@ -183,8 +183,10 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         """X, or X and y, of numbers: codes for categories, NaN for missing values."""
         rows = X
         if self.is_categorical_.any():
-            if not checks.get("reset", True):  # codes are taken by places: the columns must be those of fit
-                check_columns(self, X)
+            if not checks.get("reset", True):  # for coded, which takes columns by their places
+                if names_of(X) is not None:
+                    _check_feature_names(self, X, reset=False)
+                _check_n_features(self, X, reset=False)
             rows = coded(X, self.is_categorical_)
         return checked_rows(self, rows, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan", **checks)
 

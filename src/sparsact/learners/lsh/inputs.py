@@ -134,11 +134,6 @@ class InputRules:
         """Rows (m, d), or one row (d,), as numbers: codes for categories, NaN for missing values.
 
         Columns of a data frame, and entries of a named row of pandas, are taken by name.
-
-        Raises
-        ------
-        ValueError
-            If a row has another number of columns, or other names, or an infinity.
         """
         rows = self._by_name(X)
         if isinstance(X, dict):
@@ -284,11 +279,6 @@ def categorical_columns(X: ArrayLike, features: Features) -> NDArray[np.bool_] |
     """Which columns of X hold categories: by their type, by these names or numbers, or by a mask.
 
     None if there can be none.
-
-    Raises
-    ------
-    ValueError
-        If a name or a number is no column's.
     """
     names = names_of(X)
     if features is None or (isinstance(features, str) and names is None):

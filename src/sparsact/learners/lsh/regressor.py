@@ -14,7 +14,7 @@ from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.constraints import AUTO, COUNT, one_of, whole
 from sparsact.learners.lsh.adaptive import Stream
-from sparsact.learners.lsh.drift import ONE_DEVIATION, Drift, drift_of
+from sparsact.learners.lsh.drift import Drift, drift_of
 from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.leave_one_out import reach as reach_of
@@ -166,11 +166,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             rarely if in vain). It is taken, fitted to all rows, if its error is lower by 2 % and by two standard
             errors. Rows are kept for this, at 8 bytes a number, so every row of the model must have come with
             ``adapt=True``; a file does not hold them. ``n_adaptations_`` counts such changes.
-
-        Raises
-        ------
-        ValueError
-            If ``adapt`` is asked for and the model holds rows that came without it.
         """
         if sample_weight is None and not adapt and self._update_row(X, y, 1):
             return self
@@ -283,7 +278,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                     'set_params(fallback="coarse", extrapolate="clip") first.'
                 )
             deviations = self._predictor.deviations(rows, threads(self.n_jobs))
-            residuals = targets - predicted, reach_of(self.table_, ONE_DEVIATION) * deviations
+            residuals = targets - predicted, reach_of(self.table_, 0.9) * deviations
         self._tidy()
         found = hashing.places(self._fixed.selected(rows), self.table_.layout.hashes)
         ids = self.table_.index.find(found.keys).astype(np.int64)
