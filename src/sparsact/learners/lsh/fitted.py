@@ -181,13 +181,12 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
 
     def _checked_rows(self, X: ArrayLike, y: ArrayLike = "no_validation", **checks: bool) -> Any:
         """X, or X and y, of numbers: codes for categories, NaN for missing values."""
-        rows = X
-        if self.is_categorical_.any():
-            if not checks.get("reset", True):  # for coded, which takes columns by their places
-                if names_of(X) is not None:
-                    _check_feature_names(self, X, reset=False)
-                _check_n_features(self, X, reset=False)
-            rows = coded(X, self.is_categorical_)
+        has_codes = self.is_categorical_.any()
+        if has_codes and not checks.get("reset", True):  # codes are made for columns by their places
+            if names_of(X) is not None:
+                _check_feature_names(self, X, reset=False)
+            _check_n_features(self, X, reset=False)
+        rows = coded(X, self.is_categorical_) if has_codes else X
         return checked_rows(self, rows, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan", **checks)
 
     def apply(self, X: ArrayLike) -> NDArray[np.int64]:
