@@ -185,12 +185,19 @@ def grouped_contest(path: Path) -> None:
 
 
 def _write_contest(path: Path, contest: Iterable[Line]) -> None:
-    head = ("table", "error of LSHRegressor: ratio", "errors of the two best rivals", "goal")
-    named = (
-        (work.removeprefix("LSHRegressor, ").removesuffix(": RMSE"), error, rivals, "none" if goal == "-" else goal)
-        for work, rivals, goal, error in contest  # a cell with a dash alone is an empty list
-    )
-    _write_table(path, [28, 24, 32, 16], [head, *named])
+    """Write the ratio and the errors of each table below each other, so that a telephone shows all columns."""
+    head = ("table", "ratio, goal", "errors")
+    _write_table(path, [30, 30, 40], [head, *(_contestants(*line) for line in contest)])
+
+
+def _contestants(work: str, rivals: str, goal: str, error: str) -> tuple[str, ...]:
+    table = work.removesuffix(": RMSE").removeprefix("LSHRegressor, ")
+    ours = "LSHRegressor, base auto" if table.startswith("base auto, ") else "LSHRegressor"
+    own, ratio = error.split(": ")
+    missed = ", missed" if ratio.endswith(", missed") else ""
+    goals = [f"goal: {goal}{missed}"] if goal != "-" else []
+    cells = ([ratio.removesuffix(", missed"), *goals], [f"{ours} {own}", *rivals.split("; ")])
+    return (table.removeprefix("base auto, "), *("\n       ".join(f"| {one}" for one in cell) for cell in cells))
 
 
 def tied_rows(path: Path) -> None:
@@ -201,6 +208,6 @@ def tied_rows(path: Path) -> None:
 
 def _write_table(path: Path, widths: list[int], cells: Iterable[Sequence[str]]) -> None:
     """Write a page that is nothing but a table."""
-    page = list_table(cells, f":widths: {' '.join(map(str, widths))}")
+    page = list_table(cells, f":widths: {' '.join(map(str, widths))}\n   :class: compact")
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join([*page, ""]), encoding="utf-8")
