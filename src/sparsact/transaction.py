@@ -54,6 +54,7 @@ def transaction(method: Callable[Concatenate[S, P], Any]) -> Callable[Concatenat
     Everything is in one frame and the locks are written in C, because an interrupt may arrive at the first instruction
     of an ``__exit__`` that is written in Python, which then does nothing.
     """
+    method.__annotations__["return"] = "Self"  # for help() and signature()
 
     @wraps(method)
     def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> S:

@@ -54,7 +54,7 @@ def value_said(line, table):
     if number:
         name, centre, scale, fill = number.groups()
         own = column(name)
-        return (np.where(np.isnan(own), np.nan if fill is None else float(fill), own) - float(centre)) / float(scale)
+        return np.where(np.isnan(own), float(fill or "nan"), (own - float(centre)) / float(scale))
     one, name, place, value, zero = letter.groups()
     return np.where([text[int(place) - 1] == value for text in column(name)], float(one), float(zero))
 

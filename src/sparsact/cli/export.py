@@ -62,7 +62,8 @@ def _meanings(column: Column, symbols: tuple[str, str]) -> list[str]:
         number = "its number"
         if (column.centre, column.scale) != (0.0, 1.0):
             number = f"(its number - {column.centre!r}) / {column.scale!r}"
-        return [f"column {column.name!r}: {number}" + ("" if column.fill is None else f"; {column.fill!r} if missing")]
+        missing = None if column.fill is None else (column.fill - column.centre) / column.scale
+        return [f"column {column.name!r}: {number}" + ("" if missing is None else f"; {missing:.17g} if missing")]
     if isinstance(column, MissingBit):
         return [f"column {column.name!r}: {one} where it is missing, else {zero}"]
     if isinstance(column, Bit):

@@ -37,7 +37,9 @@ def checked_rows(learner: object, X: object, y: Any = "no_validation", **checks:
     if not checks.get("reset", True):
         refuse_named_columns(learner, X)
     learns, numbers = not isinstance(y, str), checks.get("y_numeric", False)
-    _check_kinds(X, "`X`", bit_strings=checks.get("reset", True), exact=learns)
+    if getattr(X, "ndim", 2) == 1 and getattr(y, "ndim", 1) == 2:
+        raise ValueError("`X` is a single column and `y` is a table: pass the rows first and the targets second.")
+    _check_kinds(X, "`X`", fits=learner if checks.get("reset", True) else None, exact=learns)
     _check_kinds(y, "`y`", texts=not numbers, exact=numbers)
     with errors_name_place(X=X, y=y):
         return validate_data(learner, X, y, **checks)
@@ -154,12 +156,10 @@ def class_places(
     return places
 
 
-def _check_kinds(
-    values: object, what: str, *, texts: bool = False, bit_strings: bool = False, exact: bool = False
-) -> None:
-    """Raise for masked entries, dates, texts (unless ``texts``), and ``bit_strings`` read as integers.
+def _check_kinds(values: object, what: str, *, texts: bool = False, fits: object = None, exact: bool = False) -> None:
+    """Raise for masked entries, dates, texts (unless ``texts``), and strings of bits read as integers to fit.
 
-    Where ``exact``, also integers that float64 would round.
+    Where ``exact``, also integers that float64 would round. ``fits`` is the learner that is to be fitted to X.
     """
     if values is None or isinstance(values, str) or hasattr(values, "tocsr"):
         return
@@ -173,11 +173,15 @@ def _check_kinds(
             )
         text = None if texts else first_text(column)
         if text is not None:
+            named = "numbers of these columns" if name is None else repr(name)
+            as_type = "" if name is None else f"X[{name!r}].astype('category') or "
+            remedy = f"; for categories pass {as_type}categorical_features=[{named}]"
             raise ValueError(
                 f"{where} holds texts, such as {text!r}; pass numbers: astype(float) if the texts are numbers, or "
-                "[list(text) for text in column] as integers if they are strings of bits."
+                "[list(text) for text in column] as integers if they are strings of bits"
+                f"{remedy if hasattr(fits, 'categorical_features') else ''}."
             )
-        if bit_strings and _lost_zeros(column):
+        if fits is not None and _lost_zeros(column):
             raise ValueError(
                 f"{where} holds integers of digits 0 and 1 only, such as {column.max()}: strings of bits that lost "
                 "their leading zeros; read them as text (dtype=str) and pass a column for each bit, or, if they are "

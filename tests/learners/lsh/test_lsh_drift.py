@@ -68,6 +68,9 @@ def test_residuals_by_a_t_test(learner):
         assert drift.bias_p_value == pytest.approx(ttest_1samp(residuals, 0).pvalue, rel=1e-6)
         assert drift.rmse == pytest.approx(np.sqrt(np.mean(residuals**2)))
     assert "residuals: mean" in str(drift)
+    assert drift.coverage < 0.6
+    assert "of targets in their 90 % intervals" in str(drift)
+    assert 0.8 < learner.drift(X, y).coverage < 0.98
     assert "residuals" not in str(learner.drift(X))
 
 

@@ -101,6 +101,8 @@ def test_sparse_complex_and_words():
         model().fit(X + 1j, Y)
     with pytest.raises(ValueError, match="holds texts, such as 'a'; pass numbers"):
         model().fit([["a", "b"]] * 3, [1, 2, 3])
+    with pytest.raises(ValueError, match="targets second"):
+        model().fit(Y, X)
 
 
 @pytest.mark.parametrize("outlier", [-99999.0, 1e6, 1e12])

@@ -145,6 +145,38 @@ def test_a_category_that_fit_did_not_see_says_nothing_and_one_line_says_so():
         np.testing.assert_allclose(learner.predict(new), expected, rtol=1e-9)
 
 
+def sites(kind="category"):
+    rng = np.random.default_rng(4)
+    return pd.DataFrame(
+        {"a": rng.normal(size=90), "b": rng.normal(size=90), "site": rng.choice(["oslo", "rome"], 90)}
+    ).astype({"site": kind})
+
+
+@pytest.mark.parametrize("kind", [object, "string"])
+def test_a_column_of_texts_says_how_it_becomes_a_category(kind):
+    X = sites(kind)
+    with pytest.raises(ValueError, match=r"X\['site'\].astype\('category'\) or categorical_features=\['site'\]"):
+        model().fit(X, X["a"])
+    declared = model(categorical_features=["site"]).fit(X, X["a"])
+    np.testing.assert_array_equal(declared.predict(X), model().fit(sites(), X["a"]).predict(sites()))
+
+
+def test_columns_of_a_frame_with_a_category_are_those_of_fit():
+    X = sites()
+    learner = model().fit(X, X["a"])
+    for call in (learner.predict, learner.predict_interval, lambda rows: learner.partial_fit(rows, X["a"])):
+        with pytest.raises(ValueError, match="same order"):
+            call(X[["site", "b", "a"]])
+        with pytest.raises(ValueError, match="missing:\n- b"):
+            call(X[["a", "site"]])
+    with pytest.raises(ValueError, match="2 features"):
+        learner.predict(X[["a", "b"]].to_numpy())
+    with pytest.warns(UserWarning, match="row 0, column 'site' of `X`"):
+        learner.predict(X.assign(site=pd.Categorical(["bergen"] * 90)))
+    with pytest.raises(ValueError, match=r"got a dict: pass list\(row.values"):
+        learner.predictor()({"a": 1.0, "b": 2.0, "site": "oslo"})
+
+
 def test_mean_targets_of_unequal_categories():
     rng = np.random.default_rng(1)
     places = np.repeat(np.arange(60), rng.integers(1, 80, 60))

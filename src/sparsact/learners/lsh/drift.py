@@ -46,6 +46,8 @@ class Drift:
         with Bonferroni's correction; for several targets, the one with the smallest p-value. None without targets.
     rmse : float or None
         Root mean squared residual.
+    coverage : float or None
+        Share of the targets in their 90 % prediction intervals; far below 0.9 if predictions have become worse.
 
     Notes
     -----
@@ -73,6 +75,7 @@ class Drift:
     bias: float | None = None
     bias_p_value: float | None = None
     rmse: float | None = None
+    coverage: float | None = None
 
     def __str__(self) -> str:
         """One line for a log."""
@@ -81,17 +84,18 @@ class Drift:
             f"stability index {self.stability_index:.2g}, {self.misses:.2%} of look-ups in empty buckets "
             f"({self.expected_misses:.2%} expected)"
         ).replace("%", " %")
-        if self.bias is None:
+        if self.bias is None or self.coverage is None:
             return line
-        return f"{line}; residuals: mean {self.bias:.3g} (p-value {self.bias_p_value:.2g} for 0), RMSE {self.rmse:.3g}"
+        line += f"; residuals: mean {self.bias:.3g} (p-value {self.bias_p_value:.2g} for 0), RMSE {self.rmse:.3g}"
+        return f"{line}, {100 * self.coverage:.0f} % of targets in their 90 % intervals"
 
 
 def drift_of(
-    found: BucketPlaces, ids: NDArray[np.int64], counts: NDArray[np.int64], positions: Array, residuals: Array | None
+    found: BucketPlaces, ids: NDArray[np.int64], counts: NDArray[np.int64], positions: Array, *residuals: Array
 ) -> Drift:
     """Drift of rows in these places, in buckets ``ids`` (m, T), -1 where there is none, of counts and mean positions.
 
-    ``residuals`` are (m, targets) or None.
+    ``residuals`` (m, targets), if there are targets, come with the half widths of their 90 % intervals.
     """
     m, n_tables = ids.shape
     if m < MIN_ROWS:
@@ -113,7 +117,7 @@ def drift_of(
     smoothed = [(each * m + 0.5) / (m + 0.5 * len(each)) for each in (mean, expected)]
     index = float(((smoothed[0] - smoothed[1]) * np.log(smoothed[0] / smoothed[1])).sum())
     alone = float((counts == 1).sum() / counts.sum())
-    return Drift(m, tested, index, float(missed.mean()), alone, *_of_residuals(residuals))
+    return Drift(m, tested, index, float(missed.mean()), alone, *(_of_residuals(*residuals) if residuals else ()))
 
 
 def groups(positions: Array, counts: NDArray[np.int64], most: int, least: float = 0.0) -> NDArray[np.int64]:
@@ -150,10 +154,9 @@ def dempster(shares: Array, difference: Array, pooled: Array, scale: float) -> f
     return float(fdtrc(freedom, freedom * (m - 1), total / (trace * scale)))
 
 
-def _of_residuals(residuals: Array | None) -> tuple[float, float, float] | tuple[()]:
-    if residuals is None:
-        return ()
+def _of_residuals(residuals: Array, reach: Array) -> tuple[float, float, float, float]:
     m, n_targets = residuals.shape
+    coverage = float((np.abs(residuals) <= reach).mean())
     exponent = int(exponents_of(residuals.ravel()))
     residuals = np.ldexp(residuals, -exponent)
     means, errors = residuals.mean(axis=0), residuals.std(axis=0, ddof=1) / sqrt(m)
@@ -161,4 +164,4 @@ def _of_residuals(residuals: Array | None) -> tuple[float, float, float] | tuple
     worst = int(np.argmin(p_values))
     rmse = float(np.sqrt(np.mean(residuals**2)))
     bias, rmse = np.ldexp([means[worst], rmse], exponent).tolist()
-    return bias, min(1.0, n_targets * float(p_values[worst])), rmse
+    return bias, min(1.0, n_targets * float(p_values[worst])), rmse, coverage

@@ -162,8 +162,8 @@ class LSHModel(FittedLSH):
         check_is_fitted(self)
         if not self.table_.keeps_rows:
             raise ValueError(
-                "the model remembers no rows to remove: it was saved with statistic=False, begun by "
-                "blank(remember_rows=False), or fitted in parts; fit again, and save with statistic=True."
+                "the model remembers no rows to remove: begin it with blank() instead of blank(remember_rows=False), "
+                "save it with statistic=True, or call fit once instead of fitting it in parts; then fit again."
             )
         raw = self._validated(X, y, sample_weight, reset=False).positive()
         self.table_.remove(*seen_by_table(self._encoded(raw), self._fixed))

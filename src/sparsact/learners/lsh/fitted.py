@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import threads
@@ -19,7 +19,7 @@ from sparsact.learners.lsh.compact_predictor import CompactPredictor
 from sparsact.learners.lsh.compiled import Precision
 from sparsact.learners.lsh.fixed_part import FixedPart
 from sparsact.learners.lsh.frontier import DTYPES, Frontier, measured_sizes, model_of
-from sparsact.learners.lsh.inputs import InputRules, coded
+from sparsact.learners.lsh.inputs import InputRules, coded, names_of
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predict import TablePredictor
 from sparsact.learners.lsh.prediction_limits import Policy
@@ -181,7 +181,12 @@ class FittedLSH(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
 
     def _checked_rows(self, X: ArrayLike, y: ArrayLike = "no_validation", **checks: bool) -> Any:
         """X, or X and y, of numbers: codes for categories, NaN for missing values."""
-        rows = coded(X, self.is_categorical_) if self.is_categorical_.any() else X
+        has_codes = self.is_categorical_.any()
+        if has_codes and not checks.get("reset", True):  # codes are made for columns by their places
+            if names_of(X) is not None:
+                _check_feature_names(self, X, reset=False)
+            _check_n_features(self, X, reset=False)
+        rows = coded(X, self.is_categorical_) if has_codes else X
         return checked_rows(self, rows, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan", **checks)
 
     def apply(self, X: ArrayLike) -> NDArray[np.int64]:

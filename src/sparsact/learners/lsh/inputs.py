@@ -134,13 +134,10 @@ class InputRules:
         """Rows (m, d), or one row (d,), as numbers: codes for categories, NaN for missing values.
 
         Columns of a data frame, and entries of a named row of pandas, are taken by name.
-
-        Raises
-        ------
-        ValueError
-            If a row has another number of columns, or other names, or an infinity.
         """
         rows = self._by_name(X)
+        if isinstance(X, dict):
+            raise ValueError("a query is a row of numbers; got a dict: pass list(row.values()), in the order of fit.")
         if rows.shape[-1:] != (self.n_columns,) or len(rows.shape) > 2:
             raise ValueError(
                 f"a query needs {self.n_columns} numbers, or an array of such rows; got shape {rows.shape}."
@@ -192,20 +189,23 @@ class InputRules:
             if (np.abs(codes) >= ROUNDED).any():
                 row = int(np.argmax(np.abs(codes) >= ROUNDED))
                 raise ValueError(
-                    f"row {row}, column {one.column} of `X`: the category {codes[row]:.17g} is a float beyond 2**53, "
+                    f"row {row}, {self._named(one.column)}: the category {codes[row]:.17g} is a float beyond 2**53, "
                     "which stands for several integers; pass integers as such (or Int64, or texts)."
                 )
             places = one.places(codes)
             new = places == len(one.known)
             if new.any():
                 warnings.warn(
-                    f"row {int(np.argmax(new))}, column {one.column} of `X`: a category that fit did not see, in "
+                    f"row {int(np.argmax(new))}, {self._named(one.column)}: a category that fit did not see, in "
                     f"{int(new.sum())} rows; it counts as the mean of the categories of fit.",
                     stacklevel=2,
                 )
             coded.append(one.values[places])
         numbers = np.where(lacking, self.fills, X)[:, self.numeric]
         return np.ascontiguousarray(np.column_stack([numbers, lacking[:, self.gaps], *coded]))
+
+    def _named(self, column: int) -> str:
+        return f"column {(self.names or range(self.n_columns))[column]!r} of `X`"
 
     def arrays(self) -> Arrays:
         """All of it, to be saved."""
@@ -279,11 +279,6 @@ def categorical_columns(X: ArrayLike, features: Features) -> NDArray[np.bool_] |
     """Which columns of X hold categories: by their type, by these names or numbers, or by a mask.
 
     None if there can be none.
-
-    Raises
-    ------
-    ValueError
-        If a name or a number is no column's.
     """
     names = names_of(X)
     if features is None or (isinstance(features, str) and names is None):

@@ -166,11 +166,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             rarely if in vain). It is taken, fitted to all rows, if its error is lower by 2 % and by two standard
             errors. Rows are kept for this, at 8 bytes a number, so every row of the model must have come with
             ``adapt=True``; a file does not hold them. ``n_adaptations_`` counts such changes.
-
-        Raises
-        ------
-        ValueError
-            If ``adapt`` is asked for and the model holds rows that came without it.
         """
         if sample_weight is None and not adapt and self._update_row(X, y, 1):
             return self
@@ -186,8 +181,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             self._validate_params()
         elif self._stream is None and self.table_.n_rows:
             raise ValueError(
-                "adapt=True needs all rows of the model, and some were learned without it; "
-                "begin a model by partial_fit(X, y, adapt=True)."
+                "adapt=True needs all rows of the model, and it does not hold them: a file does not hold rows, and "
+                "rows learned without adapt=True are not kept. Begin a model by partial_fit(X, y, adapt=True)."
             )
         batch = self._validated(X, y, sample_weight, reset=begin)
         stream, errors = self._stream or self._no_rows, np.zeros(0)
@@ -269,7 +264,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         """
         check_is_fitted(self)
         rows = self._queries(X, self._inputs)
-        residuals = None
+        residuals: tuple[Array, ...] = ()
         if y is not None:
             predicted = self._predictor.values(rows, threads(self.n_jobs))
             targets = checked_reals(y, "`y`")
@@ -282,12 +277,13 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
                     f"drift compares `y` with predictions, and that of row {row} is no number; leave out `y`, or call "
                     'set_params(fallback="coarse", extrapolate="clip") first.'
                 )
-            residuals = targets - predicted
+            deviations = self._predictor.deviations(rows, threads(self.n_jobs))
+            residuals = targets - predicted, reach_of(self.table_, 0.9) * deviations
         self._tidy()
         found = hashing.places(self._fixed.selected(rows), self.table_.layout.hashes)
         ids = self.table_.index.find(found.keys).astype(np.int64)
         positions = mean_positions(self.table_.sums, self.table_.layout.n_local)
-        return drift_of(found, ids, self.table_.counts, positions, residuals)
+        return drift_of(found, ids, self.table_.counts, positions, *residuals)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -103,7 +103,7 @@ class RememberedRows:
         row = int(first[asked > present[first]].min())
         raise ValueError(
             f"row {row} was not added, or not as often as it is to be removed (with the same "
-            "values, target and weight); nothing was removed: drop it from the rows."
+            "values, target and weight); nothing was removed: drop it, or pass the values exactly as they were added."
         )
 
     def tidied(self, n_rows: int) -> RememberedRows:
