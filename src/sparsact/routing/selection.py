@@ -57,6 +57,15 @@ class Selection:
     is_partial: bool = False
     length: int | None = None
 
+    def __post_init__(self) -> None:
+        """Raise unless there is one weight for each index: kernels would read past the smaller array."""
+        if self.weights.shape != self.indices.shape or self.indices.ndim != 2:
+            has, need = tuple(self.weights.shape), tuple(self.indices.shape)
+            raise ValueError(
+                f"`weights` has shape {has} and `indices` {need}; both must have one shape (m, k): "
+                f"pass weights.expand{need}, or one weight for each index."
+            )
+
     @classmethod
     def of(
         cls, indices: Array, weights: Array, n_units: int, *, logits: Array | None = None, **others: Any
