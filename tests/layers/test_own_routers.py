@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sparsact import routing
-from sparsact.layers import LSHLayer, MixtureOfExperts, SparselyActivatedLayer
+from sparsact.layers import LSHLayer, MixtureOfExperts, SparselyActivatedLayer, clip_gradients
 from sparsact.layers.gather import gather_dot, gather_sum, scatter_outer
 
 
@@ -92,3 +92,64 @@ def test_products_check_their_operands(dtype):
     ):
         with pytest.raises(ValueError, match="must have shape"):
             product()
+
+
+@dataclass(frozen=True)
+class Misnamed(Fixed):
+    """Trains a state that it does not have."""
+
+    trainable = ("gat",)
+
+    def initial_state(self, in_features, *, rng):
+        return {"gate": rng.normal(size=(8, in_features))}
+
+
+def test_a_trainable_entry_that_the_state_lacks_is_named():
+    with pytest.raises(ValueError, match=r"'gat'.* initial_state has gate"):
+        MixtureOfExperts(4, 16, router=Misnamed(None))
+
+
+WRONG = {
+    "chose 3 units; .* max_active = 2": lambda x: routing.Selection.of(indices_of(x, 3), torch.ones(len(x), 3), 8),
+    "returned 1 rows for 6 inputs": lambda x: routing.Selection.of(indices_of(x[:1]), torch.ones(1, 2), 8),
+    r"topk.* use Selection\.of": lambda x: torch.topk(x, 2),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_select_may_not_return(message):
+    router = Fixed(WRONG[message])
+    for call in (router, LAYERS["mixture"](router), LAYERS["lsh"](router).eval()):
+        with pytest.raises((TypeError, ValueError), match=message):
+            call(torch.randn(6, 4))
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_on_the_meta_device_says_how_to_load_it(layer):
+    with torch.device("meta"):
+        empty = LAYERS[layer](routing.Tree(3))
+    for device in ("cpu", "meta"):
+        with pytest.raises(RuntimeError, match=r"meta device; .*assign=True.* to_empty"):
+            empty(torch.zeros(2, 4, device=device))
+    empty.load_state_dict(LAYERS[layer](routing.Tree(3)).state_dict(), assign=True)
+    assert empty(torch.zeros(2, 4)).shape == (2, 4)
+
+
+def test_token_ids_are_integers():
+    hashed = MixtureOfExperts(4, 16, n_experts=3, router="hash_table", n_tokens=5)
+    with pytest.raises(TypeError, match=r"float32: pass route_by\.long"):
+        hashed(torch.zeros(6, 4), route_by=torch.full((6,), 0.5))
+
+
+MISTAKES = {
+    "did you mean capacity_factor": lambda: MixtureOfExperts(4, 16, n_experts=4, capacity=1.25),
+    r"routing\.TopK\(64\)": lambda: SparselyActivatedLayer(4, 8, 4, router="top_k"),
+    "pass SoftmaxTopK": lambda: MixtureOfExperts(4, 16, router=routing.TopK(2)),
+    "pass the model itself": lambda: clip_gradients(torch.nn.Linear(2, 2).parameters(), 1.0),
+}
+
+
+@pytest.mark.parametrize("remedy", MISTAKES)
+def test_first_mistakes_are_told_the_remedy(remedy):
+    with pytest.raises((TypeError, ValueError), match=remedy):
+        MISTAKES[remedy]()

@@ -60,11 +60,9 @@ class Selection:
     def __post_init__(self) -> None:
         """Raise unless there is one weight for each index: kernels would read past the smaller array."""
         if self.weights.shape != self.indices.shape or self.indices.ndim != 2:
-            has, need = tuple(self.weights.shape), tuple(self.indices.shape)
-            raise ValueError(
-                f"`weights` has shape {has} and `indices` {need}; both must have one shape (m, k): "
-                f"pass weights.expand{need}, or one weight for each index."
-            )
+            need = tuple(self.indices.shape)
+            fact = f"`weights` has shape {tuple(self.weights.shape)} and `indices` {need}; both must be (m, k)"
+            raise ValueError(f"{fact}: pass one weight for each index, such as weights.expand{need}.")
 
     @classmethod
     def of(
