@@ -16,6 +16,8 @@ from sparsact.notebook import html_table
 class Certificate:
     r"""Maximum number of active units of a network over the allowed inputs, proved or estimated.
 
+    ``exact`` is ``upper == max_active``.
+
     Attributes
     ----------
     max_active : int
@@ -42,10 +44,6 @@ class Certificate:
     n_samples, at_most, exceeded, exceed_bound
         For ``"sampled"``: of ``n_samples`` inputs ``exceeded`` switched on more than ``at_most`` units, and with
         probability ``confidence`` over the sample, a new input does so with probability at most ``exceed_bound``.
-
-    Notes
-    -----
-    ``exact`` is ``upper == max_active``.
     """
 
     max_active: int

@@ -38,7 +38,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
     The new content is in a file ``.NAME.0123abcd.unfinished`` of the same folder until it is on the disk; then it is
     renamed. A process that is killed leaves ``path`` as it was, and at most that file: the next write of the same
-    ``path`` removes it once it is a day old.
+    ``path`` removes it once it is a day old. One flush of the file and one of the folder to the disk.
 
     Parameters
     ----------
@@ -53,10 +53,6 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         If the folder does not exist.
     OSError
         If the file cannot be written, with its name; the disk may be full.
-
-    Notes
-    -----
-    One flush of the file and one of the folder to the disk.
 
     Examples
     --------

@@ -244,6 +244,8 @@ def reference_effects(
 ) -> list[dict[str, Any]]:
     """What changes from a reference do: alone and, beyond that, together; the largest first.
 
+    Where there are more than 4,096 sets of a size, only sets of the strongest single changes are looked at.
+
     Parameters
     ----------
     model : estimator
@@ -271,10 +273,6 @@ def reference_effects(
     ------
     ValueError
         If a column or value is unknown, or some column is numbers.
-
-    Notes
-    -----
-    Where there are more than 4,096 sets of a size, only sets of the strongest single changes are looked at.
     """
     background = Background.of(model, encoding, reference)
     listed, rows = background.sets(order, background.effects(background.singles)), []

@@ -22,6 +22,8 @@ from sparsact.validation.arrays import checked_table
 def sensitivity(values: ArrayLike) -> NDArray[np.float64]:
     r"""Sensitivity :math:`\mathrm{sen}_f(x) = \frac14 \sum_i (f(x) - f(x^{\oplus i}))^2` at every point.
 
+    ``n * 2**n`` operations. Follows Section 2.1 of [A]_.
+
     Parameters
     ----------
     values : array-like of shape (2**n,)
@@ -31,10 +33,6 @@ def sensitivity(values: ArrayLike) -> NDArray[np.float64]:
     -------
     sensitivity : ndarray of shape (2**n,)
         In table order.
-
-    Notes
-    -----
-    ``n * 2**n`` operations. Follows Section 2.1 of [A]_.
 
     Examples
     --------

@@ -16,7 +16,8 @@ PIECE, MOST_STRIPES = 1024, 511
 def fingerprint(places: list[tuple[int, int]]) -> Any:
     """Compute the fingerprint of the present content of regions of memory.
 
-    A region is divided into pieces of 1,024 bytes, and these into at most 511 stripes.
+    A region is divided into pieces of 1,024 bytes, and these into at most 511 stripes. ``next`` reads at most three
+    pieces of a region, or 1/511 of it where that is more.
 
     Parameters
     ----------
@@ -29,10 +30,6 @@ def fingerprint(places: list[tuple[int, int]]) -> Any:
         ``next()`` returns whether the pieces of one stripe of each region are what they were, another stripe in every
         call: ``stripes`` calls in a row read all. ``all()`` reads all at once. A change in what is read is missed
         with probability 2^-64.
-
-    Notes
-    -----
-    ``next`` reads at most three pieces of a region, or 1/511 of it where that is more.
 
     Examples
     --------

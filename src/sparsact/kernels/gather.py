@@ -23,6 +23,8 @@ PARTIAL_BYTES: Final = 128
 def gather_dot(X: Array, W: Array, indices: Integers, *, n_threads: int = 1) -> Array:
     r"""Products :math:`\langle x_i, w_{r_{ij}} \rangle` of each input with the rows that it selects, (m, k).
 
+    ``2 m k n`` operations; reads each selected row. Where places outnumber the rows, the rows are read in order, once.
+
     Parameters
     ----------
     X : ndarray of shape (m, n)
@@ -31,10 +33,6 @@ def gather_dot(X: Array, W: Array, indices: Integers, *, n_threads: int = 1) -> 
         Rows to select from, C-contiguous.
     indices : ndarray of shape (m, k), int64
         The rows r, C-contiguous, each in ``range(t)``; the product is 0 where it is -1.
-
-    Notes
-    -----
-    ``2 m k n`` operations; reads each selected row. Where places outnumber the rows, the rows are read in order, once.
     """
     dots = np.empty(indices.shape, dtype=X.dtype)
     dispatch.chosen.gather_dot(X, W, indices, dots, n_threads)

@@ -21,6 +21,8 @@ Array = NDArray[Any]
 def largest_outputs(screen: Any, W: Array, bias: Array | None, widening: Widening) -> Any:
     """The largest outputs of a matrix and its screen, which holds them; its calls take addresses.
 
+    Reads the copy once per call, ``s * width`` bytes, and the rows in doubt.
+
     Parameters
     ----------
     screen : object
@@ -39,10 +41,6 @@ def largest_outputs(screen: Any, W: Array, bias: Array | None, widening: Widenin
         index with -1 where nothing is known of a row. ``fill(x, m, k, out, n_threads)`` fills ``out`` (m, s) with the
         outputs that may be among the k largest, and -infinity elsewhere. Both return the number of rows about
         which nothing is known. Arrays are given as addresses of C-contiguous memory.
-
-    Notes
-    -----
-    Reads the copy once per call, ``s * width`` bytes, and the rows in doubt.
     """
     return dispatch.chosen.LargestOutputs(screen, W, bias, *widening)
 

@@ -113,6 +113,8 @@ def strongest_monomials(
 ) -> tuple[Masks, Integers]:
     """The monomials with the largest scores: about ``|sum_i q_i chi_S(x_i)|``.
 
+    With AVX2 one lookup of 32 bytes takes 128 products (results/benchmarks.jsonl, benchmark sparse_fourier).
+
     Parameters
     ----------
     table : MonomialTable
@@ -134,10 +136,6 @@ def strongest_monomials(
         Subsets, strongest first.
     scores : ndarray of shape (N,), int64
         Sums of 128 rows saturate at -128 and 127, and sums of these at 32,767.
-
-    Notes
-    -----
-    With AVX2 one lookup of 32 bytes takes 128 products (results/benchmarks.jsonl, benchmark sparse_fourier).
     """
     tables, best, found = _sums_of_four(q, len(table.tiles)), np.zeros((keep, 2), dtype=np.int64), 0
     starts, counts = table._starts, table._counts

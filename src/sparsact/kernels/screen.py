@@ -66,6 +66,8 @@ def screen(
 ) -> Any:
     """The screen of a matrix, which holds these arrays; its calls take addresses, so that they cost microseconds.
 
+    Reads the copy once per call, ``s * width`` bytes; all instruction sets and the reference give the same bits.
+
     Parameters
     ----------
     rows : ndarray of shape (s, width), uint8
@@ -90,10 +92,6 @@ def screen(
         float64, with the bounds that decide it, NaN where nothing is known;
         ``estimates(x, kind, m, estimates, n_threads)`` fills (m, s), float32. Arrays are given as addresses of
         C-contiguous memory, x (m, d) as float32, bfloat16 or float16: kinds 0, 1 and 2.
-
-    Notes
-    -----
-    Reads the copy once per call, ``s * width`` bytes; all instruction sets and the reference give the same bits.
     """
     return dispatch.chosen.Screen(rows, a, Q, R, offset, along, columns, directions, leak)
 

@@ -2,8 +2,7 @@
 
 ``layer(x)`` is the output, ``layer.route(x)`` the :class:`~sparsact.routing.selection.Selection`, and
 ``layer.forward_with_selection(x)`` both: auxiliary losses are returned in the selection, and kept nowhere. Parameters
-are drawn from ``generator``, or from torch's own where it is None, as in any module of torch. Needs the extra
-``torch``.
+are drawn from ``generator``, or if it is None from torch's own, as in any module. Needs the extra ``torch``.
 """
 
 try:

@@ -103,6 +103,7 @@ class BlockSparseFeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Outputs (..., d_model) of inputs (..., d_model)."""
+        self.units._check_loaded()
         y, selection = self.forward_with_selection(x)
         self.units._report(selection)
         return y

@@ -158,7 +158,7 @@ def expert_router(router: str | Router, n_experts: int | None, n_active: int | N
         if options:
             raise ValueError(f"`{next(iter(options))}` belongs to the router; pass it where {router!r} is made.")
         if router.routes_on != "inputs":
-            raise ValueError(f"experts are chosen by the input, but {router!r} reads pre-activations.")
+            raise ValueError(f"experts are chosen by inputs; {router!r} reads pre-activations: pass SoftmaxTopK.")
         return router
     if router not in ROUTERS:
         raise ValueError(f"`router` must be a Router or one of {', '.join(ROUTERS)}; got {router!r}.")
@@ -171,7 +171,8 @@ def expert_router(router: str | Router, n_experts: int | None, n_active: int | N
     try:
         return ROUTERS[router](n_experts, n_active, **options)
     except TypeError as error:
-        raise ValueError(f'router="{router}" cannot be made from {options}: {str(error).rstrip(".")}.') from error
+        hint = "; did you mean capacity_factor?" if "capacity" in options else "."
+        raise ValueError(f'router="{router}" cannot be made from {options}: {str(error).rstrip(".")}{hint}') from error
 
 
 def check_sizes(router: Router, seen: int, n_experts: int | None, n_active: int | None) -> None:

@@ -47,8 +47,7 @@ def shard_experts(model: nn.Module, mesh: DeviceMesh) -> int:
     -----
     Gradients belong to the mean of all processes' losses: experts' gradients are divided by the number of processes,
     as ``DistributedDataParallel`` does with the other parameters; it leaves the experts alone. A process's batch is a
-    group of its own for capacities, as with ``group_size=``, and for balancing losses, unless :func:`routing_losses` is
-    given a ``group``.
+    group of its own for capacities, as with ``group_size=``, and for balancing losses without ``group=``.
     All processes must call the model equally often, with empty batches if need be. A checkpoint by
     :mod:`torch.distributed.checkpoint` loads on another number of processes, and
     ``get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))`` is that of one process.
@@ -85,7 +84,7 @@ def clip_gradients(model: nn.Module, max_norm: float) -> Tensor:
     """Scale all gradients so that their common norm is at most ``max_norm``, as torch's ``clip_grad_norm_``.
 
     Where parameters are split among processes, the norm is that of the whole ones: every process scales alike. Sparse
-    gradients, as of memories, are clipped too, which torch refuses.
+    gradients, as of memories, are clipped too, which some versions of torch refuse.
 
     Parameters
     ----------
@@ -106,6 +105,8 @@ def clip_gradients(model: nn.Module, max_norm: float) -> Tensor:
     >>> clip_gradients(layer, 1.0), layer.weight.grad
     (tensor(5.), tensor([[0.6000, 0.8000]]))
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"`model` must be a torch.nn.Module; got {type(model).__name__}: pass the model itself.")
     if not max_norm > 0:
         raise ValueError(f"`max_norm` must be positive; got {max_norm!r}.")
     given: list[Any] = [parameter for parameter in model.parameters() if parameter.grad is not None]

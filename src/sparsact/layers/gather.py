@@ -39,6 +39,7 @@ def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
 
 
 def _gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
+    _check(x, len(indices), weight.shape[1])
     if _has_kernel(x):
         return _by_kernel(kernels.gather_dot, x, weight, indices, len(weight))
     if gpu := gpu_kernels(x):
@@ -51,6 +52,7 @@ def _gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
 
 
 def _gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
+    _check(a, *indices.shape)
     if _has_kernel(a):
         return _by_kernel(kernels.gather_sum, a, values, indices, len(values))
     if gpu := gpu_kernels(a):
@@ -63,6 +65,8 @@ def _gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
 
 
 def _scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
+    _check(a, *indices.shape)
+    _check(x, len(indices), x.shape[1])
     if _has_kernel(a):
         return _by_kernel(kernels.scatter_outer, a, x, indices, rows, rows)
     if gpu := gpu_kernels(a):
@@ -117,6 +121,11 @@ _outer_operator = of_two_matrices(
     lambda gradient, a, x, indices: gather_sum(a, gradient, indices),
     _outers,
 )
+
+
+def _check(matrix: Tensor, *shape: int) -> None:
+    if matrix.shape != shape:
+        raise ValueError(f"a matrix beside these indices must have shape {shape}; got {tuple(matrix.shape)}.")
 
 
 def _has_kernel(tensor: Tensor) -> bool:

@@ -83,9 +83,8 @@ class MixtureOfExperts(RoutedLayer):
     Notes
     -----
     Tokens are sorted by expert, so that each expert is one product of matrices. An expert without tokens is not read.
-    If all experts of a token are full, its output is 0: put a residual connection around the layer. In training,
-    collect the auxiliary losses with :func:`routing_losses`. With ``router="sigmoid"``, call :func:`update_biases`
-    after each step.
+    If all experts of a token are full, its output is 0: put a residual connection around the layer. In training, use
+    :func:`routing_losses`, and with ``router="sigmoid"`` call :func:`update_biases` after each step.
 
     References
     ----------
@@ -239,11 +238,11 @@ class MixtureOfExperts(RoutedLayer):
         self.load.add_(selection.counts)
 
     def _select(self, x: Tensor, tokens: Tensor, route_by: Tensor | None, mask: Tensor | None) -> Selection:
-        columns = self.routing.in_features
+        columns, by_id = self.routing.in_features, isinstance(self.routing.router, HashTable)
         if route_by is None and columns != self.in_features:
-            of = "token ids" if isinstance(self.routing.router, HashTable) else f"{columns} columns"
+            of = "token ids" if by_id else f"{columns} columns"
             raise ValueError(f"the router sees {of}; pass them as `route_by` to the layer's call.")
-        seen = tokens if route_by is None else _flattened(route_by, x, columns)
+        seen = tokens if route_by is None else _flattened(route_by, x, columns, by_id)
         if self.training and self.jitter:
             seen = seen * torch.empty_like(seen).uniform_(1 - self.jitter, 1 + self.jitter)
         reads = self.routing.router.reads_mask
@@ -325,7 +324,7 @@ def update_biases(model: nn.Module, *, group: ProcessGroup | None = None) -> Non
         layer.load.zero_()
 
 
-def _flattened(route_by: Tensor, x: Tensor, columns: int) -> Tensor:
+def _flattened(route_by: Tensor, x: Tensor, columns: int, by_id: bool) -> Tensor:
     """``route_by`` as rows for the router, whole numbers exactly."""
     shapes = [(*x.shape[:-1], columns)] + ([tuple(x.shape[:-1])] if columns == 1 else [])
     if not isinstance(route_by, Tensor) or tuple(route_by.shape) not in shapes:
@@ -334,5 +333,7 @@ def _flattened(route_by: Tensor, x: Tensor, columns: int) -> Tensor:
         raise ValueError(
             f"`route_by` must be a tensor of shape {wanted}, as `x` has tokens and the router columns; got {got}."
         )
+    if by_id and route_by.is_floating_point():
+        raise TypeError(f"`route_by` must hold token ids, as integers; got {route_by.dtype}: pass route_by.long().")
     rows = route_by.reshape(-1, columns)
     return rows if rows.is_floating_point() else rows.double()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sparsact.routing.router import Router
+from sparsact.routing.router import Router, checked_selection
 from sparsact.routing.selection import Selection
 from sparsact.validation.arrays import checked_layer_inputs
 
@@ -89,13 +89,17 @@ class Routing(nn.Module):
     ) -> None:
         super().__init__()
         if not isinstance(router, Router):
-            raise TypeError(f"`router` must be a router of sparsact.routing; got {router!r}.")
+            raise TypeError(f"`router` must be a router, such as routing.TopK(64); got {router!r}.")
         self.router, self.in_features = router, in_features
         dtype = torch.get_default_dtype() if dtype is None else dtype
         if not dtype.is_floating_point:
             raise TypeError(f"`dtype` must be a floating-point type; got {dtype}: pass torch.float32.")
         device = torch.empty(0).device if device is None else device  # "meta" under `with torch.device("meta")`
-        for name, value in self._drawn(generator).items():
+        drawn = self._drawn(generator)
+        if lacking := [repr(name) for name in router.trainable if name not in drawn]:
+            fact = f"`trainable` of {router.name} names {', '.join(lacking)}"
+            raise ValueError(f"{fact}, but initial_state has {', '.join(drawn) or 'nothing'}; use its names.")
+        for name, value in drawn.items():
             own = torch.promote_types(dtype, torch.float32) if name in router.kept_wide else dtype
             tensor = value.to(device=device, dtype=own if value.is_floating_point() else None)
             if name in router.trainable:
@@ -136,7 +140,8 @@ class Routing(nn.Module):
         input is another hash. ``entries`` join the state.
         """
         with torch.autocast(x.device.type, enabled=False):
-            return self.router.select(x, {**self.state, **entries}, training=self.training)
+            selection = self.router.select(x, {**self.state, **entries}, training=self.training)
+        return checked_selection(selection, self.router, x, self.training)
 
     def extra_repr(self) -> str:
         """The router, as it was written."""
@@ -176,6 +181,7 @@ class RoutedLayer(nn.Module):
 
     def forward(self, x: Tensor, **others: Tensor | None) -> Tensor:
         """Outputs (..., out_features) of inputs (..., in_features); ``others`` as :meth:`forward_with_selection`."""
+        self._check_loaded()
         y, selection = self.forward_with_selection(x, **others)
         self._report(selection)
         return y
@@ -183,6 +189,13 @@ class RoutedLayer(nn.Module):
     def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
         """Outputs (..., out_features), and the selection that they were computed with."""
         raise NotImplementedError
+
+    def _check_loaded(self) -> None:
+        if next(self.parameters()).is_meta:
+            raise RuntimeError(
+                f"the {type(self).__name__} has parameters on the meta device; load a checkpoint by "
+                "load_state_dict(..., assign=True), or call to_empty and reset_parameters."
+            )
 
     def _report(self, selection: Selection) -> None:
         """Hand the selection to :func:`routing_losses`, or warn once that its loss is lost to training."""

@@ -24,7 +24,8 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
     r"""Products of the columns in each subset: on the cube the characters :math:`\chi_S(x) = \prod_{i \in S} x_i`.
 
     The features of :class:`LowDegreeRegressor`, in the order of its ``subsets_``. Bits become signs first, bit 1 is -1;
-    that is what sets it apart from ``PolynomialFeatures(interaction_only=True, include_bias=False)``.
+    that is what sets it apart from ``PolynomialFeatures(interaction_only=True, include_bias=False)``. The result is
+    dense, m x D float64. :class:`LowDegreeRegressor` fits the same features without that matrix.
 
     Parameters
     ----------
@@ -39,10 +40,6 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit
         What the fitted rows are.
     encoding_ : {"signs", "bits", None}
         How points of the cube are written; None for real columns.
-
-    Notes
-    -----
-    The result is dense, m x D float64. :class:`LowDegreeRegressor` fits the same features without that matrix.
 
     Examples
     --------

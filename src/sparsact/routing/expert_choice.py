@@ -34,8 +34,7 @@ class ExpertChoice(ExpertGate):
     Notes
     -----
     Whether an expert takes an input depends on all inputs of its group, later ones of a text too: a causal language
-    model that trains with this router reads the future, and loses by it when it generates. Take a router by which each
-    input chooses.
+    model that trains with this router reads the future. Take a router by which each input chooses.
     As with learned gates, the state may hold ``mask`` (m,), False for padding: no expert takes that.
 
     References

@@ -85,6 +85,8 @@ class HashTable(Router):
 def balanced_table(counts: ArrayLike, n_experts: int, *, n_active: int = 1) -> NDArray[np.int64]:
     """Table that spreads the occurrences of tokens evenly: the most frequent first, each to the least loaded experts.
 
+    ``n_tokens * n_experts`` operations.
+
     Parameters
     ----------
     counts : array-like of shape (n_tokens,)
@@ -96,10 +98,6 @@ def balanced_table(counts: ArrayLike, n_experts: int, *, n_active: int = 1) -> N
     -------
     table : ndarray of shape (n_tokens, n_active), int64
         Table for :class:`HashTable`. Loads of two experts differ by at most the largest count.
-
-    Notes
-    -----
-    ``n_tokens * n_experts`` operations.
 
     Examples
     --------

@@ -32,8 +32,7 @@ class Router(ABC):
     """A rule that chooses units for an input; a frozen record of hyperparameters, for NumPy arrays and torch tensors.
 
     Anything else that a rule needs (random directions, a learned gate, centres) is its *state*: a mapping of names to
-    arrays. A layer keeps the state as parameters and buffers and passes it in; ``router(x)`` draws it from its
-    ``random_state``.
+    arrays. A layer keeps it as parameters and buffers and passes it in; ``router(x)`` draws it from ``random_state``.
 
     Attributes
     ----------
@@ -106,8 +105,7 @@ class Router(ABC):
         x : array-like or tensor of shape (m, in_features)
             Inputs; whole numbers and float16 of NumPy are taken as float64, tensors keep their dtype and device.
         state : mapping of names to arrays, optional
-            As :meth:`initial_state` returns it. Default: drawn from the ``random_state`` of the router, the same in
-            every call.
+            As :meth:`initial_state` returns it. Default: drawn from ``random_state``, the same in every call.
         training : bool, default=False
             Whether to route as in training: Switch drops tokens beyond its capacity, Tree mixes its leaves.
 
@@ -126,7 +124,7 @@ class Router(ABC):
             shapes: dict[str, Shape] = {name: (*first, *array.shape[len(first) :]) for name, array in own.items()}
             state = _checked_state(state, shapes, rows, self.name)
         with np.errstate(over="ignore", invalid="ignore"):
-            selection = self.select(rows, state, training=training)
+            selection = checked_selection(self.select(rows, state, training=training), self, rows, training)
         if selection.logits is not None and not bool(namespace(rows).isfinite(selection.logits).all()):
             raise ValueError(f"the scores of {self.name} overflow; scale the inputs down.")
         return selection
@@ -134,6 +132,19 @@ class Router(ABC):
     def to_dict(self) -> dict[str, Any]:
         """``{"router": name, ...hyperparameters}``, as JSON spells it; :func:`sparsact.routing.from_dict` reads it."""
         return {"router": self.name, **asdict(self)}
+
+
+def checked_selection(selection: Any, router: Router, x: Any, training: bool) -> Selection:
+    """What ``select`` of the router returned for ``x``, if it is a selection with as many rows and places as it may."""
+    if not isinstance(selection, Selection):
+        fact = f"select of {router.name} must return a Selection; got {type(selection).__name__}"
+        raise TypeError(f"{fact}: use Selection.of(indices, weights, n_units).")
+    (m, k), most = selection.indices.shape, router.max_active(x.shape[1])
+    if m != x.shape[0]:
+        raise ValueError(f"select of {router.name} returned {m} rows for {x.shape[0]} inputs; return one for each.")
+    if k > most and not (training and k == router.width(x.shape[1])):  # a tree mixes all of its leaves in training
+        raise ValueError(f"select of {router.name} chose {k} units; return at most max_active = {most}, or raise that.")
+    return selection
 
 
 def check_choice(n_active: int, n_units: int) -> None:

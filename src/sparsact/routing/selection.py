@@ -57,6 +57,13 @@ class Selection:
     is_partial: bool = False
     length: int | None = None
 
+    def __post_init__(self) -> None:
+        """Raise unless there is one weight for each index: kernels would read past the smaller array."""
+        if self.weights.shape != self.indices.shape or self.indices.ndim != 2:
+            need = tuple(self.indices.shape)
+            fact = f"`weights` has shape {tuple(self.weights.shape)} and `indices` {need}; both must be (m, k)"
+            raise ValueError(f"{fact}: pass one weight for each index, such as weights.expand{need}.")
+
     @classmethod
     def of(
         cls, indices: Array, weights: Array, n_units: int, *, logits: Array | None = None, **others: Any

@@ -118,6 +118,8 @@ def _product(
 def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor, *, gate: bool = False) -> Tensor:
     r"""First layer of a block at its active units: :math:`\langle x_i, w_j \rangle + b_j` where the mask is on, else 0.
 
+    Reads the rows of units that some input needs, once per input, as :func:`sparse_product` does. One launch.
+
     Parameters
     ----------
     x : Tensor of shape (m, d), float32, bfloat16 or float16
@@ -140,10 +142,6 @@ def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor, *, 
     ------
     ValueError
         If shapes, dtypes or devices do not fit, or the weights are not contiguous.
-
-    Notes
-    -----
-    Reads the rows of units that some input needs, once per input, as :func:`sparse_product` does. One launch.
     """
     _refuse_misfits({"x": x, "weight": weight, "bias": bias})
     (m, d), s = x.shape, len(weight)

@@ -59,7 +59,8 @@ def grouped_weight(weight: Tensor, *, by_input: bool = False) -> tuple[Tensor, T
 
     Each group of 32 inputs is rounded to steps of an eighth of its largest weight, which becomes -8; the step itself is
     rounded up to a multiple a, from -127 to 127, of the scale of its output. With ``by_input`` a
-    group holds 32 outputs of an input, and shares its scale with the groups of the same outputs.
+    group holds 32 outputs of an input, and shares its scale with the groups of the same outputs. The range of
+    multipliers is smaller for more than 16,643 inputs, so that sums fit in 32 bits.
 
     Parameters
     ----------
@@ -74,10 +75,6 @@ def grouped_weight(weight: Tensor, *, by_input: bool = False) -> tuple[Tensor, T
         From -8 to 7; rows are outputs or, ``by_input``, inputs.
     multipliers : Tensor of shape (rows, groups), int8
     scale : Tensor of shape (outputs,), float32
-
-    Notes
-    -----
-    The range of multipliers is smaller for more than 16,643 inputs, so that sums fit in 32 bits.
 
     Examples
     --------

@@ -134,8 +134,7 @@ class FixedPart:
 class LearnedRows:
     """Values of the fixed part at the rows it was learned from, as if it had never seen them.
 
-    Rows are known by the :func:`~sparsact.learners.lsh.updates.row_keys` of X and Y; ``values`` are
-    (m, targets).
+    Rows are known by the :func:`~sparsact.learners.lsh.updates.row_keys` of X and Y; ``values`` are (m, targets).
     """
 
     def __init__(self, keys: Keys, values: Array) -> None:

@@ -265,8 +265,7 @@ class SparseFourierRegressor(OnCube, ExportedFunction, RegressorMixin, BaseEstim
     def confidence_intervals(self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95) -> Array:
         """Student-t intervals of the coefficients of ``subsets`` (default: ``subsets_``), (N, 2).
 
-        From the rows held out, if there are any; ``coefficients_`` come from all rows, and are not
-        their centres.
+        From the rows held out, if there are any; ``coefficients_`` come from all rows, and are not their centres.
         """
         check_is_fitted(self)
         model = self.polynomial_ if self.held_out_ is None else self.held_out_

@@ -85,6 +85,8 @@ class Node:
 def grow(sample: TrainingSample, n_leaves: int, first: int | None = None, *, bent: bool = False) -> Node:
     """The tree that splits, leaf after leaf, where the squared error falls most.
 
+    ``m n**2`` multiplications a level of the tree for the scores, as much for each column fitted.
+
     Parameters
     ----------
     sample : TrainingSample
@@ -96,10 +98,6 @@ def grow(sample: TrainingSample, n_leaves: int, first: int | None = None, *, ben
     bent : bool, default=False
         Compare splits by the functions that the sides would hold, affine or ReLU, not by affine ones. Behind like
         ReLUs that is needed to see a gate; on few rows ReLUs fit too much to compare.
-
-    Notes
-    -----
-    ``m n**2`` multiplications a level of the tree for the scores, as much for each column fitted.
     """
     enough = sample.negligible(EXACT)
     root = _node(sample, np.arange(len(sample)), ())
