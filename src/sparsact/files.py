@@ -44,8 +44,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     ----------
     path : path-like
         A link is followed, and stays a link. An existing file hands on its permissions; a new one gets them from the
-        process's umask. A device, a pipe and what stdout or stderr lead to are written to as they are: there is
-        nothing to replace.
+        process's umask. Devices, pipes, stdout and stderr are written to as they are.
 
     Raises
     ------

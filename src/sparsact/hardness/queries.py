@@ -109,8 +109,7 @@ class StatisticalQueries(ABC):
     Parameters
     ----------
     n, tolerance, budget : int, float, and int or None
-        Number of coordinates of a point, how far an answer may lie from the truth, above 0 and at most 1, and maximum
-        number of queries.
+        Coordinates of a point, largest error of an answer, above 0 and at most 1, and most queries.
     """
 
     n_samples = 0

@@ -46,8 +46,7 @@ class SparseProduct:
     Attributes
     ----------
     at : callable
-        ``at(h, m, out, n_threads, most)``: the call with addresses of C-contiguous memory instead of arrays. Nothing
-        is checked.
+        ``at(h, m, out, n_threads, most)``: the call with addresses of C-contiguous arrays, unchecked.
 
     Notes
     -----

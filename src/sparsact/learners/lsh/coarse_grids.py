@@ -18,7 +18,7 @@ RATIO: Final = 2.0  # between the widths of two levels, at least
 def backup_layout(layout: Layout) -> Layout:
     """Grids of 2, 4, 8, ... times the width of a layout's first one, with a constant in each cell.
 
-    They stand in its leading local coordinates, and are a function of the layout: tables of one layout have one backup.
+    They stand in its leading local coordinates, and belong to the layout.
     """
     hashes = layout.hashes
     p = min(layout.n_local, MAX_LOCAL)
