@@ -158,7 +158,7 @@ class TestRows:
 
     def test_rows_that_are_not_uniform(self):
         X = 1 - 2 * (np.random.default_rng(0).random((900, 9)) < 0.1)
-        with pytest.raises(ValueError, match=r"not uniform.*choose the degree by cross-validation"):
+        with pytest.raises(ValueError, match=r"uniform rows.*choose the degree by cross-validation"):
             degree_for((X, X[:, 0]), 0.1, rng=np.random.default_rng(0))
 
     def test_the_confidence_holds(self):

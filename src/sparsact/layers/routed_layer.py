@@ -191,7 +191,7 @@ class RoutedLayer(nn.Module):
         raise NotImplementedError
 
     def _check_loaded(self) -> None:
-        if next(self.parameters()).is_meta:
+        if any(parameter.is_meta for parameter in self.parameters()):
             raise RuntimeError(
                 f"the {type(self).__name__} has parameters on the meta device; load a checkpoint by "
                 "load_state_dict(..., assign=True), or call to_empty and reset_parameters."
