@@ -135,12 +135,6 @@ def test_a_layer_on_the_meta_device_says_how_to_load_it(layer):
     assert empty(torch.zeros(2, 4)).shape == (2, 4)
 
 
-def test_token_ids_are_integers():
-    hashed = MixtureOfExperts(4, 16, n_experts=3, router="hash_table", n_tokens=5)
-    with pytest.raises(TypeError, match=r"float32: pass route_by\.long"):
-        hashed(torch.zeros(6, 4), route_by=torch.full((6,), 0.5))
-
-
 MISTAKES = {
     "did you mean capacity_factor": lambda: MixtureOfExperts(4, 16, n_experts=4, capacity=1.25),
     r"routing\.TopK\(64\)": lambda: SparselyActivatedLayer(4, 8, 4, router="top_k"),

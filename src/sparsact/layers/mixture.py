@@ -242,7 +242,7 @@ class MixtureOfExperts(RoutedLayer):
         if route_by is None and columns != self.in_features:
             of = "token ids" if by_id else f"{columns} columns"
             raise ValueError(f"the router sees {of}; pass them as `route_by` to the layer's call.")
-        seen = tokens if route_by is None else _flattened(route_by, x, columns, by_id)
+        seen = tokens if route_by is None else _flattened(route_by, x, columns)
         if self.training and self.jitter:
             seen = seen * torch.empty_like(seen).uniform_(1 - self.jitter, 1 + self.jitter)
         reads = self.routing.router.reads_mask
@@ -324,7 +324,7 @@ def update_biases(model: nn.Module, *, group: ProcessGroup | None = None) -> Non
         layer.load.zero_()
 
 
-def _flattened(route_by: Tensor, x: Tensor, columns: int, by_id: bool) -> Tensor:
+def _flattened(route_by: Tensor, x: Tensor, columns: int) -> Tensor:
     """``route_by`` as rows for the router, whole numbers exactly."""
     shapes = [(*x.shape[:-1], columns)] + ([tuple(x.shape[:-1])] if columns == 1 else [])
     if not isinstance(route_by, Tensor) or tuple(route_by.shape) not in shapes:
@@ -333,7 +333,5 @@ def _flattened(route_by: Tensor, x: Tensor, columns: int, by_id: bool) -> Tensor
         raise ValueError(
             f"`route_by` must be a tensor of shape {wanted}, as `x` has tokens and the router columns; got {got}."
         )
-    if by_id and route_by.is_floating_point():
-        raise TypeError(f"`route_by` must hold token ids, as integers; got {route_by.dtype}: pass route_by.long().")
     rows = route_by.reshape(-1, columns)
     return rows if rows.is_floating_point() else rows.double()
