@@ -235,6 +235,7 @@ def test_the_first_call_is_kept_beside_later_ones(warm_up):
     assert Figure.of("work", "no call", [1.0, 2.0], "").first is None
 
 
+@pytest.mark.grid
 def test_the_first_call_runs_in_a_fresh_process():
     """A function that keeps its answer is slow once in a process, so in each of them."""
     assert min(first_seconds(3, partial, time.sleep, 0.01)) >= 0.01

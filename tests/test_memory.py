@@ -33,12 +33,14 @@ def told_by(code):
     ]
 
 
+@pytest.mark.grid
 def test_the_peak_is_what_was_held_and_given_back():
     before, after = told_by("a = peak_memory(); held = b'1' * 200_000_000; del held; print(a, peak_memory())")
     assert before < 100e6
     assert 195e6 < after - before < 220e6
 
 
+@pytest.mark.grid
 @LINUX
 def test_the_peak_of_a_child_is_its_own():
     """``ru_maxrss`` of a child begins with what its parent held when it started it."""

@@ -16,6 +16,7 @@ from sparsact.saving import modelfile
 SIZES, N = (4, 3, 5), 6
 
 
+@pytest.mark.grid
 @grid(kind=KINDS, reads_inputs=[True, False])
 def test_values_and_active_units_are_those_of_the_definition(kind, reads_inputs):
     rng = np.random.default_rng(KINDS.index(kind))
@@ -142,6 +143,7 @@ def most_by_definition(stack):
     return tuple(counts.max(axis=0).tolist()), int(counts.sum(axis=1).max())
 
 
+@pytest.mark.grid
 @grid(kind=KINDS, seed=range(2))
 def test_certificates_hold(kind, seed):
     """Counted everywhere, by fractions; what is proved without is no less, and exact if it says so."""

@@ -146,6 +146,7 @@ class TestRows:
         assert found.noise_sensitivity is None
         assert "degree 1 leaves 1.0" in found.reason or "degree 1 leaves 0.9" in found.reason
 
+    @pytest.mark.grid
     def test_noise_is_conservative_and_may_be_known(self):
         rng = np.random.default_rng(0)
         with pytest.raises(ValueError, match=r"noise or higher degrees hold more.*larger epsilon, or noise_variance"):

@@ -238,6 +238,7 @@ class TestLemmaC2:
         assert share >= least - 5 * sqrt(0.25 / 4000)
         assert share <= least + 0.15  # and the bound has the right size
 
+    @pytest.mark.grid
     def test_the_printed_radius_is_too_large_for_the_whole_space(self):
         """d directions and radius 1 / (20 d): nine in ten on a line, and ever fewer; 1 / (20 d^1.5) keeps them."""
         shares = [self.share_kept(0.05 / d, d, d, draws=200) for d in (1, 64, 256)]

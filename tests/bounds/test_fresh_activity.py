@@ -86,6 +86,7 @@ def test_no_packing_beats_the_count_of_units(k):
         assert packing <= _log_units(10**9, m, np.array([(1 - 1e-9) / sqrt(k)]))[0]
 
 
+@pytest.mark.grid
 def test_no_packing_of_units_of_any_threshold_beats_the_count():
     rng = np.random.default_rng(6)
     for n, m, gamma in ((1, 4, 0.2), (2, 15, 0.3), (3, 40, 0.5)):

@@ -75,6 +75,7 @@ def test_rows_from_a_complexity():
         bounds.realizable_samples_from_rademacher(lambda m: 1 - 1 / (m + 1), 1.0, 1e-9, 0.05)
 
 
+@pytest.mark.grid
 def test_rows_grow_as_one_over_epsilon():
     """A tenth of the error: more than 10 times the rows, less than 13; without a target of the class 100 times."""
     for s, k in ((64, 1), (10, 5)):

@@ -127,6 +127,7 @@ def test_thousands_of_coordinates():
         assert found.uniform
 
 
+@pytest.mark.grid
 def test_rivals_are_what_the_errors_leave_open():
     """y has a weight of 1 at degree 1 and of 0.01 at degree 2: 100 rows cannot tell whether that pays, 8,000 can."""
     rng = np.random.default_rng(0)

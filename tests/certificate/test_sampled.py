@@ -21,6 +21,7 @@ def test_clopper_pearson_is_where_the_binomial_tail_is():
     assert clopper_pearson(5, 5, 0.9) == 1
 
 
+@pytest.mark.grid
 def test_coverage():
     """At confidence 0.8 a bound fails in at most one of five samples.
 

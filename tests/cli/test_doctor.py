@@ -37,6 +37,7 @@ def test_what_is_missing_comes_with_the_remedy(capsys, monkeypatch):
     assert "extra cli installed" in lines
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kernels", ["reference", ""])
 def test_slow_kernels_are_named(kernels):
     found = json.loads(commands.process("doctor", "--json", SPARSACT_KERNELS=kernels).stdout)

@@ -8,6 +8,7 @@ import pyarrow.csv
 import pytest
 from commands import fit_json, run
 from exported_models import COMPILER, values_in_c
+from grids import few_of
 
 import sparsact
 
@@ -68,7 +69,7 @@ def folder(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", few_of(TABLES, ["bits"]))
 def test_a_program_that_is_given_what_its_comment_says_answers_as_predictions_do(capsys, folder, name):
     columns, options = TABLES[name]
     model, program = folder / f"{name}.sparsact", folder / f"{name.replace(' ', '_')}.c"
@@ -95,6 +96,7 @@ def test_a_program_that_is_given_what_its_comment_says_answers_as_predictions_do
     np.testing.assert_allclose(found, expected, rtol=1e-6 if name == "tables" else 1e-11, atol=1e-7)
 
 
+@pytest.mark.grid
 def test_what_has_no_program_is_refused_in_one_line(capsys, folder):
     sites = pa.table({"s": LETTERS, "t": RNG.choice(list("ACG"), M), "y": LEVEL})
     pa.csv.write_csv(sites, folder / "sites.csv")

@@ -90,6 +90,7 @@ def test_pipes_get_eighty_columns_and_colour_on_demand_only():
     assert "\x1b[1m" in of_process("fit", "--help", FORCE_COLOR="1").decode()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("shell", few_of(["bash", "zsh", "fish"], ["bash"]))
 def test_the_shell_completes_commands(shell):
     """The scripts that ``--install-completion`` writes ask it to complete ``sparsact me``."""

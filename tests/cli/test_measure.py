@@ -109,6 +109,7 @@ def test_named_tensors_are_keyword_arguments(capsys, folder):
     assert (told["n_batches"], told["blocks"][0]["n_rows"]) == (3, 7)
 
 
+@pytest.mark.grid
 def test_the_report_is_written_and_named(capsys, folder):
     status, out, err = run(capsys, "measure", named("make"), "--inputs", "tokens.npy", "--report", "page.html")
     assert (status, err) == (0, "")

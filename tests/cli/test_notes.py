@@ -22,6 +22,7 @@ def test_a_remedy_can_be_pasted(capsys, tmp_path):
     assert err.endswith("leave it out with --ignore 'free text'.\n")
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("unrendered")
 def test_columns_left_out_are_said_on_the_terminal_in_json_and_on_the_page(capsys, tmp_path):
     rows = "".join(f"n{i},{i % 2},{1 - i % 2},{i % 3 * 1.5},{i % 2 + i % 7}\n" for i in range(90))
@@ -37,6 +38,7 @@ def test_columns_left_out_are_said_on_the_terminal_in_json_and_on_the_page(capsy
         assert any(note.endswith(part) for note in notes)
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("unrendered")
 def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys, tmp_path):
     """One of three letters as three columns, and a site that is the sum of two others: products have others."""
@@ -60,6 +62,7 @@ def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys
     assert max(target["influences"].values()) < 1.2 * (4 + 2 / 3)  # the variance: off the cube squares exceed it
 
 
+@pytest.mark.grid
 def test_on_the_whole_cube_influences_and_weights_match_the_spectrum(capsys, tmp_path):
     bits = (np.arange(64)[:, None] >> np.arange(6)) & 1
     signs = 1 - 2 * np.repeat(bits, 3, axis=0)
@@ -112,6 +115,7 @@ def test_remedies_are_arguments_in_python_and_options_in_the_command(capsys, tmp
         assert argument not in told
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("unrendered")
 def test_notes_name_options_in_the_command_and_arguments_in_the_model(capsys, tmp_path):
     columns = {"n_reads": [f"{i * i % 97 + 9}" for i in range(90)], "a": [f"{i % 2}" for i in range(90)]}

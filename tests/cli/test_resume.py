@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from commands import run
+from grids import few_of
 
 from sparsact.datasets.table_files import Parts
 from sparsact.fit.candidates import candidates
@@ -82,7 +83,7 @@ EVERY = [pytest.param(case, 3, marks=pytest.mark.slow) for case in CASES]
 
 
 @pytest.mark.parametrize(
-    ("case", "every"), [("bits", 8), pytest.param("targets", 6, marks=pytest.mark.grid), ("tables", 11), *EVERY]
+    ("case", "every"), few_of([("bits", 8), ("targets", 6), ("tables", 11)], [("bits", 8)]) + EVERY
 )
 def test_a_fit_stopped_again_and_again_writes_the_same_bytes(capsys, monkeypatch, folder, tmp_path, small, case, every):
     """Ctrl-C after every ``every`` batches, in every pass over the rows."""
@@ -157,6 +158,7 @@ def test_a_statistic_is_no_model_and_says_how_to_go_on(capsys, stopped):
         assert "install" not in err
 
 
+@pytest.mark.grid
 def test_another_fit_or_another_file_is_refused_and_nothing_is_touched(capsys, stopped):
     statistic, folder, words = stopped
     before = statistic.read_bytes()

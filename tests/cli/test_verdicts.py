@@ -9,6 +9,7 @@ from commands import fit_json, run
 pytestmark = pytest.mark.usefixtures("few_rivals")
 
 
+@pytest.mark.grid
 def test_noise_is_called_noise(capsys, tmp_path):
     rng = np.random.default_rng(11)
     columns = {name: rng.integers(0, 2, 301) for name in "abcdef"}
@@ -35,6 +36,7 @@ def test_a_rare_class_may_be_learned_and_never_named(capsys, tmp_path):
     assert "predicting the class frequencies gives 0" in told["verdict"]
 
 
+@pytest.mark.grid
 def test_too_high_a_degree_is_not_called_nothing(capsys, tmp_path):
     rng = np.random.default_rng(2)
     bits = rng.integers(0, 2, (600, 12))

@@ -148,6 +148,7 @@ def test_distributions_draw_lifted_points():
         assert np.array_equal(X[:, off], (z[:, :, None] * z[:, None])[:, off])
 
 
+@pytest.mark.grid
 def test_moduli_are_integers_of_any_kind():
     w, p, q = np.array([1, 99], dtype=np.int8), np.int8(2), np.int8(100)
     lift = ResidueLift(np.int8(2), q)

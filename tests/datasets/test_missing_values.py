@@ -54,6 +54,7 @@ def test_pieces_of_any_size_are_encoded_alike(tmp_path):
         np.testing.assert_allclose(a, b, atol=1e-9)
 
 
+@pytest.mark.grid
 def test_hash_tables_are_fitted_and_asked_with_missing_values(tmp_path):
     frame = houses(300)
     result = sa.fit_table(frame, "y", model="lsh", folds=2)
@@ -68,6 +69,7 @@ def test_hash_tables_are_fitted_and_asked_with_missing_values(tmp_path):
     assert encoding == result.encoding
 
 
+@pytest.mark.grid
 def test_other_models_refuse_them_and_dropping_them_still_does():
     frame = houses()
     with pytest.raises(ValueError, match="column 'size', row 1: the value is missing"):

@@ -118,6 +118,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(parts):
         list(table.points())
 
 
+@pytest.mark.grid
 def test_a_parquet_file_of_one_row_group_is_not_held_in_memory(tmp_path):
     """Arrow's own reading would hold all of it, and so would anything that grows with the rows."""
     rng = np.random.default_rng(1)

@@ -196,6 +196,7 @@ def test_limits_alone_are_numbers_where_a_regression_is_named():
     assert np.concatenate([y for _, y in table.batches()]).tolist() == np.resize([5, 6], M).tolist()
 
 
+@pytest.mark.grid
 def test_line_breaks_in_cells_across_blocks(tmp_path):
     """Arrow reads blocks of 4 MB; a line break in a cell near the end of one is none between rows."""
     path = tmp_path / "t.csv"

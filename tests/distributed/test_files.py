@@ -42,6 +42,7 @@ def test_files_stand_in_their_natural_order(tmp_path):
         distributed.fit(estimator, [str(pattern), tmp_path / "part-3.csv"], target="y")
 
 
+@pytest.mark.grid
 def test_one_large_file_is_several_partitions(large, client, tmp_path):
     estimator = LowDegreeRegressorCV(degrees=(1, 2), alphas=(0.5,), cv=3, random_state=1)
     seen = []
@@ -55,6 +56,7 @@ def test_one_large_file_is_several_partitions(large, client, tmp_path):
     assert saved(model, tmp_path) == saved(clone(estimator).fit(whole[NAMES], whole.y), tmp_path)
 
 
+@pytest.mark.grid
 def test_pieces_are_read_by_an_encoding_too(large, tmp_path):
     table = open_table(large, "y")
     estimator = EXACT["cells"]

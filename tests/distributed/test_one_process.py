@@ -100,6 +100,7 @@ def test_frames_files_and_batches_are_the_same_rows(client, tmp_path):
     assert saved(distributed.fit(estimator, batches, client), tmp_path) == whole
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ["rows", "folds", "lsh"])
 def test_batches_that_lie_in_the_same_arrays(name, somewhere, tmp_path):
     """A reader may fill its arrays anew for every batch."""
@@ -126,6 +127,7 @@ def test_a_partition_whose_rows_have_no_weight(name):
     assert_allclose(getattr(model, values)(X), getattr(whole, values)(X), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.grid
 def test_unknown_sizes_of_blocks(client, tmp_path):
     """Folds need the number of a row in the whole: it is counted first."""
     estimator = EXACT["folds"]
@@ -151,6 +153,7 @@ def test_classes_may_be_named(tmp_path):
     assert saved(model, tmp_path) == saved(clone(estimator).fit(X, y), tmp_path)
 
 
+@pytest.mark.grid
 def test_a_seed_that_is_not_given_is_drawn_once(client):
     X, y, _ = table(ROUNDED["dsm"])
     estimator = clone(ROUNDED["dsm"]).set_params(random_state=None)

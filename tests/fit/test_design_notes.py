@@ -63,6 +63,7 @@ def test_values_that_never_meet_are_named():
     assert notes(rare)[0].endswith("a=1 with e=1 and 24 more pairs.")
 
 
+@pytest.mark.grid
 def test_tables_of_more_bits_than_a_float_has_exponents_are_fitted():
     bits = np.random.default_rng(5).integers(0, 2, (30, 1101))
     table = pa.table({f"c{i}": bits[:, i] for i in range(1101)} | {"y": bits[:, 3] + 0.25})

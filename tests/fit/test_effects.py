@@ -49,6 +49,7 @@ def test_an_effect_is_the_mean_difference_of_the_polynomial_over_the_cube():
         assert (term.effect_low, term.effect_high) == (min(scaled), max(scaled))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("options", "numbers"), [({}, ["n"]), ({"ignore": ("n", "kind")}, []), ({"domain": "real"}, ["n"])]
 )

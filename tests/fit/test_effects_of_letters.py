@@ -240,6 +240,7 @@ def test_a_reference_is_any_long_sequence():
     assert found["value"] == pytest.approx(points[0] - points[1])
 
 
+@pytest.mark.grid
 def test_a_mutation_changes_the_letter_that_is_there(fits):
     for words in (("C1G", "WT"), ("A2G", "WT", "A2C")):
         with pytest.raises(ValueError, match=r"is there before the change; name the change from that, or a background"):

@@ -75,6 +75,7 @@ def test_few_rows_have_kernels_of_different_priors():
     assert set(weights) == {"product", "sparse_product", "degree_site", "trees of 8 leaves"}
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("one_rival")
 def test_a_polynomial_is_taken_where_it_does_as_well():
     rng = np.random.default_rng(1)

@@ -225,6 +225,7 @@ def test_the_call_fits_the_table_again(folder, monkeypatch):
     }
 
 
+@pytest.mark.grid
 def test_progress_counts_the_rows_of_every_stage(folder):
     seen = []
     result = sa.fit_table(folder / "t.csv", "y", columns=BITS, progress=lambda now: seen.append(vars(now) | {}))

@@ -86,6 +86,7 @@ def test_held_out_rows_are_predicted_by_processes_without_their_fold(chosen):
     assert target.r2.mean < 1 - 0.001
 
 
+@pytest.mark.grid
 def test_weights_of_a_whole_cube_match_the_spectrum(chosen):
     assert chosen.targets[0].weights == ()
     result = sa.fit_table(landscape(0, 7)[0], "y", model="gp", folds=2)
@@ -94,6 +95,7 @@ def test_weights_of_a_whole_cube_match_the_spectrum(chosen):
     assert result.targets[0].weights == pytest.approx(expected)
 
 
+@pytest.mark.grid
 def test_many_rows_are_sampled(monkeypatch):
     monkeypatch.setitem(candidates(), "gp", ProcessCandidate(most_rows=100))
     result = sa.fit_table(landscape(1)[0], "y", model="gp", folds=2)
@@ -115,6 +117,7 @@ def test_what_processes_refuse():
         sa.fit_table(wide, "y", model="gp")
 
 
+@pytest.mark.grid
 def test_more_columns_than_a_spectrum_has(tmp_path):
     """Posterior effects of one and two columns, by covariances with the rows; the same from the file."""
     rng, n = np.random.default_rng(4), 26
@@ -134,6 +137,7 @@ def test_more_columns_than_a_spectrum_has(tmp_path):
     np.testing.assert_allclose(again.predict(bits[120:].astype(bool)), result.predict(table.tail(30)), rtol=1e-12)
 
 
+@pytest.mark.grid
 def test_many_rows_of_more_columns_take_inducing_points(monkeypatch):
     """Held-out rows are predicted from the other folds, without a fit to each."""
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import run
+from grids import few_of
 
 import sparsact as sa
 from sparsact.cli.fit import fit as command
@@ -53,6 +54,7 @@ KINDS = {
     "network": (of_bits, {"model": "network"}),
     "ensemble": (of_bits, {"model": "ensemble"}),
 }
+QUICK = [kind for kind in KINDS if kind not in ("latent", "network")]  # these two take a second
 
 
 REFUSED = {  # a table and options that a kind refuses, or that it leaves to others
@@ -125,6 +127,7 @@ def test_a_new_kind_is_a_class_and_one_line(monkeypatch, tmp_path):
     assert OneColumn.name in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("few_rivals")
 def test_kinds_that_are_only_compared_are_fitted_by_default():
     result = sa.fit_table(of_bits(), "y", folds=2)
@@ -141,7 +144,7 @@ def test_the_options_match_the_call_and_the_command():
             assert (typed[option.name].default or ()) == (option.default or ()), option.name
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=few_of(KINDS, QUICK))
 def fitted(request):
     table, options = KINDS[request.param]
     data = table()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from fit.row_tables import bits
 
 import sparsact as sa
@@ -27,6 +28,7 @@ def leaking(others=0.5, trees=0.995, tells=True):
     )
 
 
+@pytest.mark.grid
 def test_a_column_through_which_trees_alone_predict_is_named():
     (warning,) = leaking()
     start = "warning: boosted trees predict y through code (held-out R² 0.995, without it "

@@ -87,6 +87,7 @@ def test_the_command_says_intervals(result, tmp_path, capsys):
     np.testing.assert_allclose(found["y_high"] - found["y_low"], width[0, 1] - width[0, 0])
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("model", few_of(["low-degree", "network"], ["low-degree"]))
 def test_any_model_of_letters_is_decomposed(table, model, tmp_path, capsys):
     """Its predictions at all cells are decomposed, by the frequencies of the table's letters."""

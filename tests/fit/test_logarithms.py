@@ -44,6 +44,7 @@ def test_a_skewed_target_with_additive_effects_needs_no_logarithm():
     assert gain_of_logarithm(switches, y, FOLDS) == 0
 
 
+@pytest.mark.grid
 def test_few_rows_that_span_decades_are_told():
     """All 32 combinations of five mutations, resistances in twofold steps: one row is 3 % of them."""
     cube = np.array(list(np.ndindex(2, 2, 2, 2, 2)))

@@ -159,6 +159,7 @@ def test_options_that_contradict_each_other_are_refused(options, line):
         FitOptions(target=("y",), **options)
 
 
+@pytest.mark.grid
 def test_a_floor_that_leaves_a_fold_nothing_is_only_noted():
     table, _, _ = behind_floor(0.5, m=100)
     table["y"] = 0.0
@@ -167,6 +168,7 @@ def test_a_floor_that_leaves_a_fold_nothing_is_only_noted():
     assert any("97% of the rows have 'y' at exactly 0" in note for note in folds.encoding.notes)
 
 
+@pytest.mark.grid
 def test_tables_that_have_no_latent_are_refused():
     table, _, _ = behind_floor(0.5, m=60)
     with pytest.raises(ValueError, match=r"a measurement model needs a target of numbers, but these are classes"):
@@ -204,6 +206,7 @@ def test_folds_of_a_log_link_know_floor_and_degree_of_the_whole(floor, monkeypat
     assert result.model.n_censored_ == at_floor > 0
 
 
+@pytest.mark.grid
 def test_floors_of_tables_in_single_precision_are_recognised():
     table, f, _ = behind_floor(0.5, m=120)
     table["y"] = np.maximum(f, 0.3).astype(np.float32)
@@ -211,6 +214,7 @@ def test_floors_of_tables_in_single_precision_are_recognised():
     assert result.model.n_censored_ == (f <= 0.3).sum()
 
 
+@pytest.mark.grid
 def test_limits_in_a_table_are_a_floor_for_the_bound_that_their_note_names(tmp_path):
     """Rows written as '<0.5', and rows measured below, give the model of a table that was clipped by hand."""
     table, _, _ = behind_floor(0.0, m=120, n=3)

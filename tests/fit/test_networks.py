@@ -49,12 +49,14 @@ def test_an_automatic_choice_takes_the_network_where_it_predicts_best(chosen):
     assert " by a sparsely activated network; " in chosen.verdict
 
 
+@pytest.mark.grid
 def test_held_out_rows_are_predicted_by_networks_that_have_not_seen_them(chosen):
     target = chosen.targets[0]
     assert sorted(target.actual) == sorted(gated(1000, 1)["y"])
     assert r2_score(target.actual, target.predicted) == pytest.approx(target.r2.mean, abs=0.01)
 
 
+@pytest.mark.grid
 def test_units_are_described_by_what_they_do(chosen):
     rows, network = gated(1000, 1), chosen.model.network_
     signs = 1.0 - 2 * rows.drop(columns="y").to_numpy()
@@ -68,6 +70,7 @@ def test_units_are_described_by_what_they_do(chosen):
         assert {"b0", "b1"} <= set(unit.columns)
 
 
+@pytest.mark.grid
 def test_the_page_and_the_command_show_the_units(chosen, tmp_path, capsys):
     chosen.save(tmp_path / "model.sparsact")
     chosen.report(tmp_path / "page.html")
@@ -128,6 +131,7 @@ def test_what_networks_refuse():
         sa.fit_table(table, "y", model="network", degree=2)
 
 
+@pytest.mark.grid
 def test_an_automatic_choice_leaves_networks_out_where_a_class_is_too_rare():
     result = sa.fit_table(gated(1000, 2, 5).assign(kind=["rare"] + ["often"] * 999), "kind", ignore="y")
     assert result.choices.kind != "network"
@@ -158,6 +162,7 @@ def test_many_rows_are_sampled(monkeypatch):
     assert len(result.targets[0].actual) == 300
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("n_classes", few_of([2, 3], [2]))
 def test_networks_of_classes_are_inspected(n_classes, monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(candidates(), "network", NetworkCandidate(active=(1,)))

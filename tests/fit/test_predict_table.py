@@ -77,6 +77,7 @@ def test_intervals_hold_new_measurements_as_often_as_they_say(fitted):
     np.testing.assert_array_equal(y, result.predict(pa.table(new)))
 
 
+@pytest.mark.grid
 def test_intervals_of_a_process_are_its_posteriors():
     rng = np.random.default_rng(7)
     bits = rng.integers(0, 2, (80, 5))

@@ -66,6 +66,7 @@ FILES = [*product(CASES, ["csv"]), ("bits", "parquet"), ("hash tables of many ro
 QUICK = ("bits", "classes", "classes in hash tables")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("case", "ending"), few_of(FILES, [*product(QUICK, ["csv"]), FILES[-1]]))
 def test_each_pass_reads_each_row_once(tmp_path, monkeypatch, rows_read, case, ending):
     """One of the reads is for the encoding, unless it is given."""

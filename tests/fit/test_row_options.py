@@ -54,6 +54,7 @@ def left_out(X, y, folds, weights=None):
         yield test, copy(process).fit(X[train], y[train], weights[train]).predict(X[test])
 
 
+@pytest.mark.grid
 def test_groups_are_held_out_whole_by_every_model(monkeypatch):
     """Scores of the linear model and of the process are scikit-learn's on the same split of the groups."""
     monkeypatch.setitem(candidates(), "gp", gp.ProcessCandidate(kernels=("degree_site",)))
@@ -77,6 +78,7 @@ def test_groups_are_held_out_whole_by_every_model(monkeypatch):
     np.testing.assert_allclose(process.r2.folds, expected, rtol=1e-6)
 
 
+@pytest.mark.grid
 def test_groups_show_what_rows_alone_hide():
     """A column that names the plate predicts rows of known plates, and says nothing of new ones."""
     rng = np.random.default_rng(2)
@@ -133,6 +135,7 @@ def test_weights_match_weighted_least_squares(option):
     assert reach <= (term.high - term.low) / 2 < 1.3 * reach  # held-out rows agree
 
 
+@pytest.mark.grid
 def test_weighted_models_are_compared_on_weighted_errors(monkeypatch):
     monkeypatch.setitem(candidates(), "gp", gp.ProcessCandidate(kernels=("degree_site",)))
     rng = np.random.default_rng(4)
@@ -153,6 +156,7 @@ def test_weighted_models_are_compared_on_weighted_errors(monkeypatch):
     np.testing.assert_allclose(process.r2.folds, expected, rtol=1e-6)
 
 
+@pytest.mark.grid
 def test_equal_deviations_change_nothing():
     X = bits(100)
     y = signal(X) + np.random.default_rng(5).normal(size=100)
@@ -162,6 +166,7 @@ def test_equal_deviations_change_nothing():
     assert equal.choices.candidates[3].r2 == plain.choices.candidates[3].r2
 
 
+@pytest.mark.grid
 def test_variances_are_squares_of_deviations():
     rng = np.random.default_rng(11)
     X, sigma = bits(150), rng.uniform(0.2, 3, 150)
@@ -175,6 +180,7 @@ def test_variances_are_squares_of_deviations():
     assert "weights of rows: 1 / spread, divided by their mean." in other.encoding.notes
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_rows_of_weight_0_are_left_out_and_errors_of_0_have_a_floor(tmp_path, suffix):
     rng = np.random.default_rng(12)
@@ -203,6 +209,7 @@ def test_rows_of_weight_0_are_left_out_and_errors_of_0_have_a_floor(tmp_path, su
 # ---- missing values ----
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_rows_that_lack_a_value_are_left_out(tmp_path, suffix):
     """The model is that of the other rows; the note counts what was left out."""

@@ -79,6 +79,7 @@ def test_a_test_table_is_scored_as_scikit_learn_scores_it(tmp_path, capsys):
     assert page.count("Predicted, actual and residual</h3>") == 2
 
 
+@pytest.mark.grid
 def test_the_interval_of_r2_matches_the_bootstrap_and_covers():
     rng = np.random.default_rng(10)
     actual = rng.normal(size=400)

@@ -84,6 +84,7 @@ def test_other_models_choose_their_own_terms():
         sa.fit_table(table(y=Y), "y", model="gp", lasso=True)
 
 
+@pytest.mark.grid
 def test_the_command(tmp_path, capsys):
     path = tmp_path / "t.csv"
     pa.csv.write_csv(table(y=Y), path)

@@ -43,6 +43,7 @@ def test_terms_beyond_the_reach_of_all_products_are_found(chosen):
     assert "Intervals of weak terms are therefore slightly too narrow" in str(chosen)
 
 
+@pytest.mark.grid
 def test_effects_match_the_planted_ones(chosen):
     effects = {term.subset: term for term in chosen.targets[0].terms}
     assert set(effects) == {tuple(f"b{i}" for i in S) for S in PLANTED}
@@ -52,6 +53,7 @@ def test_effects_match_the_planted_ones(chosen):
         assert term.effect == pytest.approx((-2) ** len(S) * coefficient, rel=0.1)
 
 
+@pytest.mark.grid
 def test_the_page_tells_how_terms_were_chosen(chosen, tmp_path):
     chosen.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
@@ -78,6 +80,7 @@ def test_nothing_to_find(capsys):
     assert result.model.intercept_ == pytest.approx(table["y"].mean())
 
 
+@pytest.mark.grid
 def test_rows_of_ones_alone_are_bits():
     table = pd.DataFrame({"a": [0, 1, 1, 1, 1], "y": [0.0, 1.0, 2.0, 3.0, 4.0]})
     for model in ("auto", "sparse", "gp"):
@@ -85,6 +88,7 @@ def test_rows_of_ones_alone_are_bits():
         assert np.isfinite(result.predict(table)).all()
 
 
+@pytest.mark.grid
 def test_held_out_rows_are_predicted_by_searches_without_their_fold(chosen):
     table, target = planted(M, 1), chosen.targets[0]
     assert sorted(target.actual) == sorted(table["y"])

@@ -39,11 +39,13 @@ def chosen(data, **options):
     return result.choices.name
 
 
+@pytest.mark.grid
 @pytest.mark.usefixtures("few_rivals")
 def test_a_linear_function_with_noise_is_linear():
     assert chosen(table(LINEAR)) == "degree 1"
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("y", "name"), [(LINEAR, "degree 1"), (PAIRS, "degree 2")])
 def test_the_same_choice_for_the_same_rows(y, name, tmp_path):
     """Scaled, rounded otherwise, permuted, or cut into files elsewhere."""

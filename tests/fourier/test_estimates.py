@@ -165,6 +165,7 @@ def test_batches_are_bounded_and_seeds_decide(f, kind):
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
+@pytest.mark.grid
 def test_ten_thousand_coordinates():
     """Linear functions: AS = |w|^2, Inf_i = w_i^2 (every sample exact), NS = (1 - rho) / 2 |w|^2."""
     n = 10_000

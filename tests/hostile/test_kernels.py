@@ -77,6 +77,7 @@ def test_any_layout_is_learned_and_predicted_alike(backend, layout, dtype):
     np.testing.assert_array_equal(net.n_active(signs), (signs.astype(float) @ W.T > 0).sum(axis=1))
 
 
+@pytest.mark.grid
 @grid(layout=LAYOUTS)
 def test_any_layout_of_numbers_is_hashed_and_transformed_alike(backend, layout):
     reals = rng.normal(size=(67, 5))

@@ -33,6 +33,7 @@ def altered(contents, kind, seed):
         return None
 
 
+@pytest.mark.grid
 def test_there_is_a_file_of_every_kind(contents, tmp_path):
     assert {content.kind for content in contents.values()} == set(registry.MODELS)
     for content in contents.values():
@@ -46,12 +47,14 @@ def try_content(contents, path, kind, seed):
             load_and_use(write(path, content))
 
 
+@pytest.mark.grid
 @settings(bounded, max_examples=120)
 @given(kind=kinds, seed=seeds)
 def test_content_that_was_made_up(contents, tmp_path_factory, kind, seed):
     try_content(contents, tmp_path_factory.getbasetemp() / "made up", kind, seed)
 
 
+@pytest.mark.grid
 @pytest.mark.slow
 @settings(bounded, max_examples=10_000)
 @given(kind=kinds, seed=seeds)
@@ -59,6 +62,7 @@ def test_much_content_that_was_made_up(contents, tmp_path_factory, kind, seed):
     try_content(contents, tmp_path_factory.getbasetemp() / "made up", kind, seed)
 
 
+@pytest.mark.grid
 @settings(bounded, max_examples=120)
 @given(kind=kinds, seed=seeds)
 def test_damaged_bytes(contents, tmp_path_factory, kind, seed):

@@ -86,6 +86,7 @@ def quiet(out):
     return out
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("target", few_of([NASTY[0], NASTY[9], NASTY[11]], [NASTY[0]]))
 def test_columns_and_targets(capsys, tmp_path, target):
     columns = [name for name in COLUMNS if name != target]

@@ -29,6 +29,7 @@ def test_every_form_is_read_whole(whole, tmp_path):
         assert read_table(write(tmp_path / f"t{ending}", content))
 
 
+@pytest.mark.grid
 @settings(bounded, max_examples=200)
 @given(ending=st.sampled_from(ENDINGS), seed=st.integers(0, 2**40))
 def test_damaged_tables(whole, tmp_path_factory, ending, seed):

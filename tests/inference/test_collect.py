@@ -44,6 +44,7 @@ def test_all_rows_in_order_when_there_is_room():
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
+@pytest.mark.grid
 def test_every_row_is_kept_as_often():
     """5 of 40 rows that come in pieces, 400 times: each count is off by 5.5 standard deviations once in 10^6 runs."""
     model, x = Model().requires_grad_(False), torch.arange(160.0).reshape(40, 4)

@@ -139,6 +139,7 @@ WITHIN = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", WITHIN)
 @torch.no_grad()
 def test_transforms_inside_a_compiled_function(name):

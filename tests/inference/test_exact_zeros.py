@@ -6,6 +6,7 @@ import copy
 
 import pytest
 import torch
+from grids import few_of
 from inference.exact_zeros import check_densities
 from stacked_experts import IDS, mixtral, nemotron_h, olmoe
 from torch import nn
@@ -129,6 +130,7 @@ MODELS = {
     "adapted": (adapted, False, ["2"]),
     "gemma": (gemma, True, [f"model.layers.{i}.mlp.down_proj" for i in range(2)]),
 }
+SMALL = [name for name in MODELS if name != "gemma"]  # which takes seconds
 
 
 def made(make, is_of_tokens) -> tuple[nn.Module, list[torch.Tensor]]:
@@ -137,7 +139,7 @@ def made(make, is_of_tokens) -> tuple[nn.Module, list[torch.Tensor]]:
     return model, [IDS[:, :3], IDS[:1, :1]] if is_of_tokens else [torch.randn(15, D), torch.randn(1, D)]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few_of(MODELS, SMALL))
 def test_layers_alone(name, tmp_path):
     make, of_tokens, sparse = MODELS[name]
     model, batches = made(make, of_tokens)
@@ -166,7 +168,7 @@ def test_layers_alone(name, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:outputs should change by at most")  # where other features are the largest
 @pytest.mark.parametrize("weights", INTEGERS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few_of(MODELS, SMALL))
 def test_layers_alone_in_integers(name, weights):
     model, batches = made(*MODELS[name][:2])
     with torch.no_grad():
@@ -200,6 +202,7 @@ def test_blocks_of_transformers_are_found_and_measured(make):
     assert [one.block for one in plan.choices] == [block.name for block in found.blocks]
 
 
+@pytest.mark.grid
 def test_falcon_is_sparse_and_restored():
     model, batches = made(falcon, True)
     kinds = [type(module) for module in model.modules()]
@@ -248,6 +251,7 @@ def test_inputs_of_zeros_alone_make_no_block():
         find_blocks(nn.Sequential(nn.Linear(3, 4), nn.Tanh()), torch.zeros(5, 3))
 
 
+@pytest.mark.grid
 def test_a_sample_of_a_wide_layer_alone_stays_small():
     layer, block = nn.Linear(1 << 17, 2), Block.of_zeros("0")
     sample = sample_inputs(nn.Sequential(layer), [block], [torch.randn(50, 1 << 17) for _ in range(3)])[block]

@@ -48,6 +48,7 @@ def run():
     return gpu_products.device()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("name", "dtype"),
     few_of(
@@ -68,6 +69,7 @@ def test_a_sparse_model_returns_what_the_dense_one_does(run, name, dtype):
         assert np.linalg.norm(one - other) <= TOLERANCE[dtype] * np.linalg.norm(other)
 
 
+@pytest.mark.grid
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the interpreter is slow on every machine")
 def test_auto_leaves_what_is_slower_dense(run):
     for method, reason, seconds in run(gpu_products.planned_by_auto, gated):
@@ -76,6 +78,7 @@ def test_auto_leaves_what_is_slower_dense(run):
         assert "certified" not in seconds
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("dtype", "keep_weights"),
     few_of([("float32", True), ("float32", False), ("bfloat16", True)], [("float32", False)]),
@@ -94,6 +97,7 @@ def test_int8_models_return_what_they_return_on_the_cpu(run, dtype, keep_weights
             assert np.linalg.norm(found - on_cpu) <= 0.03 * np.linalg.norm(on_cpu)
 
 
+@pytest.mark.grid
 def test_what_a_gpu_does_not_compute_stays_dense_with_the_reason(run):
     for method in ("certified", "approximate"):
         for reason in run(gpu_products.obstacles, plain, method):

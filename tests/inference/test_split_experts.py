@@ -180,6 +180,7 @@ def test_experts_of_another_forward_stay():
     assert torch.equal(outputs(model), before)
 
 
+@pytest.mark.grid
 def test_experts_by_grouped_products_are_found_and_return():
     """They are found as before their replacement; when the model is dense again, they are the replaced ones."""
     model, plain = mixtral().eval(), mixtral().eval()
@@ -198,6 +199,7 @@ def test_experts_by_grouped_products_are_found_and_return():
     assert torch.equal(outputs(model), before)
 
 
+@pytest.mark.grid
 def test_experts_that_are_modules_are_found_behind_grouped_products():
     sizes = {"d_model": 24, "d_ff": 40, "d_kv": 8, "num_heads": 3, "num_layers": 2, "num_decoder_layers": 2}
     sizes |= {"pad_token_id": 0, "decoder_start_token_id": 0}
@@ -212,6 +214,7 @@ def test_experts_that_are_modules_are_found_behind_grouped_products():
     assert torch.equal(sa.densify(model)(**shown).last_hidden_state, before)
 
 
+@pytest.mark.grid
 def test_whole_models_in_service():
     """``generate`` with a cache, and more experts than the calls shown reach."""
     torch.manual_seed(7)

@@ -70,6 +70,7 @@ def test_sparse_product_is_the_dense_one(product, sizes, dtype):
         assert_close(found, h, values, bias, dtype)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("m", few_of(range(1, 18), (3, 17)))
 def test_a_union_of_any_number_of_inputs(product, m):
     """Some inputs have no unit active, some all."""
@@ -115,6 +116,7 @@ def test_narrow_weights_and_wide_activations(product):
     assert_close(product("sparse_product", "float32", h, narrow, bias), h, values, bias, "float32")
 
 
+@pytest.mark.grid
 def test_rows_of_other_units_are_not_read(product):
     """They hold NaN, which would show in the sums: for each input only the rows of its own active units are read."""
     h, values, bias, x, thresholds, on = block(3, 300, 37, 0.03)
@@ -132,6 +134,7 @@ def test_rows_of_other_units_are_not_read(product):
     assert not np.isfinite(found[1]).any()
 
 
+@pytest.mark.grid
 def test_nan_is_active_and_stays_in_its_row(product):
     h, values, bias, x, thresholds, on = block(3, 70, 37, 0.2)
     h[[0, 2], 69] = 1  # a union is then of the same units
@@ -197,6 +200,7 @@ def test_int8_inputs_of_any_range(product, ends):
     assert np.array_equal(product("int8_product", "float32", h, weights, scale, bias), expected, equal_nan=True)
 
 
+@pytest.mark.grid
 def test_an_input_has_the_same_bits_alone_and_again(product):
     h, values, bias, x, thresholds, on = block(3, 300, 37, 0.3)
     for name, rows, rest in (
@@ -224,6 +228,7 @@ def test_nothing_to_add(product, sizes):
     assert np.allclose(dots, x @ values.T + thresholds, atol=1e-5)
 
 
+@pytest.mark.grid
 def test_inputs_may_have_any_strides_and_weights_not(product):
     h, values, bias, x, thresholds, on = block(3, 40, 7, 0.5)
     strided = [np.asfortranarray(array) for array in (h, x, on)]

@@ -51,6 +51,7 @@ def test_sums_have_the_bits_of_the_reference(table, unknown):
         assert_same_bits(array, before)
 
 
+@pytest.mark.grid
 @grid(family=FAMILIES, degree=[0, 1, 2])
 def test_sums_match_the_rows_of_each_bucket(family, degree):
     t = random_table(3, m=61, family=family, degree=degree)
@@ -128,6 +129,7 @@ def test_polynomials_have_the_bits_of_the_reference(table, alpha, n_threads):
     assert_same_bits(sums, before)
 
 
+@pytest.mark.grid
 @grid(degree=[0, 1, 2], alpha=[0.03, 2.0])
 def test_polynomials_match_ridge_regression(degree, alpha):
     t = random_table(7, m=83, p=2, n_tables=3, degree=degree)
@@ -158,6 +160,7 @@ def test_without_penalty_as_many_coefficients_as_rows_can_tell():
     assert not residual.any()
 
 
+@pytest.mark.grid
 @properties
 @given(table=tables, alpha=alphas, least=st.integers(1, 3), n_threads=st.integers(0, 3))
 def test_values_without_a_row_have_the_bits_of_the_reference(table, alpha, least, n_threads):

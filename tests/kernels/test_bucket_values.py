@@ -36,6 +36,7 @@ def queries(t: Table, m: int = 71) -> np.ndarray:
     return np.concatenate([t.X, new, far])
 
 
+@pytest.mark.grid
 @against_reference
 @properties
 @given(table=tables, combine=st.sampled_from(COMBINATIONS), n_threads=st.integers(0, 3))
@@ -56,6 +57,7 @@ def test_values_have_the_bits_of_the_reference(table, combine, n_threads):
         assert_same_bits(array, copy)
 
 
+@pytest.mark.grid
 @grid(family=FAMILIES, degree=[0, 1, 2], combine=COMBINATIONS)
 def test_values_match_a_loop_over_rows_and_tables(family, degree, combine):
     t = random_table(13, m=67, p=2, family=family, degree=degree)
@@ -155,6 +157,7 @@ def unsolved(t: Table, least: int = 2) -> bucket_values.Unsolved:
     return bucket_values.Unsolved(np.ones(n, np.uint8), t.counts, t.sums, unit, least, 0.01)
 
 
+@pytest.mark.grid
 @properties
 @given(table=tables, n_threads=st.integers(1, 3))
 @example(table={"seed": 5, "m": 300, "d": 12, "p": 8, "n_targets": 3}, n_threads=2)

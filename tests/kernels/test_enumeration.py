@@ -86,6 +86,7 @@ def test_the_tolerance_covers_the_rounding():
     assert (tails[0] < tails[2]).any()
 
 
+@pytest.mark.grid
 def test_places_of_the_largest_half():
     """A half of 15 coordinates has 2**15 sums, whose places take every number that 16 bits hold: none, one, all on."""
     if dispatch.chosen is reference:

@@ -48,12 +48,14 @@ def test_equals_reference_to_the_bit(backend, dtype, n):
         agree(rows, n, dtype, n_threads=1)
 
 
+@pytest.mark.grid
 @against_reference
 @grid(dtype=DTYPES, n=[16, 17, 18, 20])
 def test_equals_reference_beyond_each_cache(backend, dtype, n):
     agree(1, n, dtype, n_threads=1)
 
 
+@pytest.mark.grid
 @against_reference
 @pytest.mark.parametrize(("n", "dtype"), [(22, np.float64), pytest.param(23, np.float32, marks=pytest.mark.slow)])
 def test_equals_reference_where_memory_is_the_limit(backend, n, dtype):

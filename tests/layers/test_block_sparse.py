@@ -87,6 +87,7 @@ def test_in_training_values_are_hard_and_gradients_soft():
         torch.testing.assert_close(gradient, expectation, rtol=0, atol=1e-12)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("training", few_of([True, False], [True]))
 def test_compiled_without_a_break(training):
     feed, x = layer(method="sparse").train(training), inputs(9)
@@ -98,6 +99,7 @@ def test_compiled_without_a_break(training):
         torch.testing.assert_close(y, feed(x))
 
 
+@pytest.mark.grid
 def test_training_then_sparse_inference():
     """It learns its target, in the noise of training and, as well, without it."""
     feed, x = layer(), inputs(256)

@@ -140,6 +140,7 @@ def test_autocast_computes_in_its_dtype_and_routes_in_the_own(name):
         torch.testing.assert_close(y.float(), layer(x), rtol=0, atol=0.03 * scale)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", few_of(LAYERS, ["buckets", "blocks"]))
 def test_compiled_without_a_break(name):
     layer, x = filled(name), inputs(9).requires_grad_()

@@ -172,14 +172,17 @@ def test_two_processes_compute_what_one_does(two):
     compare_clipped(two[1], 2)
 
 
+@pytest.mark.grid
 def test_the_tokens_of_all_processes_are_balanced_together(two):
     compare_pooled(two[1])
 
 
+@pytest.mark.grid
 def test_biases_follow_the_load_of_all_processes(two):
     compare_biases(two[1])
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", BOTH)
 def test_gradients_of_memories_match_one_process(two, name):
     """Texts are one and two; the first is also padding alone."""
@@ -195,6 +198,7 @@ def test_gradients_of_memories_match_one_process(two, name):
             assert all(one.any() for one in wanted.values())
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_experts_and_processes_without_tokens(two, name, kind):
@@ -207,6 +211,7 @@ def test_experts_and_processes_without_tokens(two, name, kind):
     assert wanted["up_weight"].any()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", data_parallel.POOLED)
 def test_parts_of_a_step_are_balanced_over_processes(two, name):
     wanted = data_parallel.accumulated(name, lambda whole: whole)
@@ -228,6 +233,7 @@ def resumed_alone(folder):
     return whole
 
 
+@pytest.mark.grid
 def test_a_checkpoint_of_two_processes_goes_on_in_one(two):
     """One process sees both parts of a batch, each a group of its own, as the two did."""
     whole = resumed_alone(two[0])

@@ -98,6 +98,7 @@ def test_derivatives_of_both_orders(name):
     assert torch.autograd.gradgradcheck(operator, operands, fast_mode=True)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", OPERATORS)
 def test_registrations(name):
     torch.library.opcheck(getattr(torch.ops.sparsact, name).default, calls(torch.float32)[name][1])

@@ -64,6 +64,7 @@ def gradients(value, units, x):
     return torch.autograd.grad((value * weights).sum(), [x, *units.parameters()], materialize_grads=True)
 
 
+@pytest.mark.grid
 @grid(router=list(ROUTERS), method=["sparse", "dense", "auto"], dtype=DTYPES)
 def test_values_and_gradients_are_those_of_the_masked_dense_computation(router, method, dtype):
     units = layer(router, method=method, activation="tanh", dtype=torch.float64).to(dtype)
@@ -156,6 +157,7 @@ def test_autocast_computes_in_its_dtype_and_routes_in_the_own(router, method):
         close(y.float(), units(x), torch.bfloat16)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("router", [pytest.param("top_k", marks=pytest.mark.slow), "gate"])
 def test_compiled_without_a_break(router):
     units, x = layer(router, method="sparse"), inputs(9).requires_grad_()

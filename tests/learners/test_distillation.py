@@ -84,6 +84,7 @@ def test_errors_and_intervals_match_a_bootstrap():
     assert result.teacher_microseconds > 0
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("teacher", [
     GaussianProcessRegressor(RBF(1.0) + WhiteKernel(0.01), optimizer=None, normalize_y=True),
     MLPRegressor(hidden_layer_sizes=(20,), solver="lbfgs", alpha=0.01, max_iter=80, random_state=0),
@@ -124,6 +125,7 @@ def test_a_student_that_is_worse_says_so_and_one_that_is_not_is_silent():
         assert sa.distil(LinearRegression(), X, Y, students=LINE, n_extra_rows=0, random_state=0).ratio.value < 1.1
 
 
+@pytest.mark.grid
 def test_a_student_of_a_teacher_that_knows_nothing_says_so_and_a_constant_is_silent():
     """Targets of no meaning: the student is no better than their mean, whatever the teacher."""
     noise = np.random.default_rng(3).normal(size=300)

@@ -79,7 +79,7 @@ def plain(name):
 UNITS = [*product(LEARNERS, (1e-163, 1e155)), ("letters", 1e-30), ("letters", 3e30)]
 
 
-@pytest.mark.parametrize(("name", "unit"), few_of(UNITS, [(name, 1e-163) for name in QUICK_ONES]))
+@pytest.mark.parametrize(("name", "unit"), few_of(UNITS, [(name, 1e-163) for name in QUICKEST]))
 def test_targets_in_another_unit(name, unit):
     kind, _ = LEARNERS[name]
     found = predictions(name, ROWS[kind], unit * TARGETS[kind])
@@ -172,6 +172,7 @@ def test_letters_that_are_integers_of_any_size_stay_apart():
     np.testing.assert_array_equal(predictions("letters", X.astype("Int64"), TARGETS["letters"]), expected)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("unit", [1e-163, 1e155])
 def test_hash_tables_choose_columns_and_codes_in_any_unit(unit):
     """512 rows are enough to leave columns out, and nine categories have codes by their targets."""

@@ -93,6 +93,7 @@ def test_the_size_of_a_row_of_weight_zero_does_not_matter(learner):
 NULLABLE = pd.DataFrame(SIGNS < 0, columns=["a", "b", "c"])
 
 
+@pytest.mark.grid
 @grid(
     learner=[one for one in LEARNERS if one not in (LSHRegressor, LSHClassifier)], dtype=["Int64", "boolean", "Float64"]
 )
@@ -109,6 +110,7 @@ def test_nullable_columns_are_read_and_a_missing_entry_is_named(learner, dtype):
         model.predict(lacking)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("dtype", few_of(["string", "category", "object"], ["category"]))
 def test_letters_need_an_entry_at_each_site(dtype):
     letters = pd.DataFrame({"s": np.where(SIGNS[:, 0] > 0, "a", "b"), "t": np.where(SIGNS[:, 1] > 0, "c", "d")})

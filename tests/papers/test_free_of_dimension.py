@@ -77,6 +77,7 @@ def test_no_packing_beats_the_cover(m, k):
         assert packing <= log_cover(m, 1 / sqrt(k) * (1 - 1e-9))
 
 
+@pytest.mark.grid
 def test_random_packings_stay_below_the_cover():
     rng = np.random.default_rng(3)
     for m, n, epsilon in ((5, 2, 0.9), (30, 3, 0.7), (200, 40, 0.5)):

@@ -118,6 +118,7 @@ def test_what_is_no_counterexample_is_refused(X, signs, message):
         orthogonal_network(X, signs)
 
 
+@pytest.mark.grid
 def test_search_beside_the_conjecture_on_a_larger_sample():
     rng = np.random.default_rng(1)
     X, signs = rng.choice([-1.0, 1.0], size=(40, 6)), rng.choice([-1, 1], size=(4, 40))

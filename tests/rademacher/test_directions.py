@@ -93,6 +93,7 @@ def test_the_exact_maximum_reaches_the_spread_network():
     assert found <= bounds.rademacher_sparse_free_of_dimension(2, 1, 1.0, 0.0, 1.0, 6) + 1e-8
 
 
+@pytest.mark.grid
 def test_what_a_search_finds_stays_below():
     rng = np.random.default_rng(2)
     X = direction_points(4, 6)

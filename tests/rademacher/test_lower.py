@@ -11,6 +11,7 @@ from sparsact.rademacher import correlating_network, exact_complexity, lower_com
 CUBE = points(3).astype(float)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("m", "n", "s", "k", "W", "B"), [(30, 4, 5, 1, 1.0, 0.5), (23, 6, 7, 3, 0.2, 3.0)])
 def test_what_is_found_is_in_the_class(m, n, s, k, W, B):
     rng = np.random.default_rng(0)

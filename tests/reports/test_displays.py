@@ -128,6 +128,7 @@ def test_letters_share_columns_or_stand_in_their_cells(axes):
         anova(values).plot(letters=["A", "ABC"])
 
 
+@pytest.mark.grid
 def test_letters_of_a_regressor():
     X = [a + b for a in "ACGT" for b in "AC"]
     model = sa.LettersRegressor(random_state=0).fit(X, [float("ACGT".index(text[0])) for text in X])

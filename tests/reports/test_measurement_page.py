@@ -92,10 +92,12 @@ def test_many_layers_are_drawn_in_part_and_the_page_says_so():
     assert "layers." not in drawn["density-by-layer"].caption
 
 
+@pytest.mark.grid
 def test_one_dead_layer_and_one_row_make_a_page():
     model, block = passing(4)
     assert "(the model)" in page_of(sa.measure(model, -torch.ones(1, 4), [block]))
 
 
+@pytest.mark.grid
 def test_the_page_is_the_same_every_time(page):
     assert page_of(measured()) == page

@@ -88,6 +88,7 @@ def test_a_wrong_name_is_answered_with_all_names(words, error):
         summary(TWO).plot(*words)
 
 
+@pytest.mark.grid
 def test_html_holds_the_verdict_and_the_strongest_effects_with_their_picture():
     result = summary()
     root = ET.fromstring(result._repr_html_())

@@ -121,6 +121,7 @@ def test_compiled_code_chooses_the_same(router):
     equal(torch.compile(router.select, fullgraph=True)(x, state), router.select(x, state), 1e-12)
 
 
+@pytest.mark.grid
 @compiled_routers
 def test_compiles_for_training_on_batches_of_any_size(router):
     torch._dynamo.reset()

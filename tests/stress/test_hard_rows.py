@@ -125,6 +125,7 @@ def test_constant_and_duplicate_columns(column):
     np.testing.assert_allclose(only.predict(np.full((2, 3), column)), Y.mean(), rtol=1e-12)
 
 
+@pytest.mark.grid
 @settings(max_examples=20)
 @given(st.lists(st.integers(0, 3), min_size=m, max_size=m).filter(any))
 def test_duplicated_rows_are_weights(times):

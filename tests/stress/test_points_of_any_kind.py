@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from grids import grid
+from grids import few_of, grid
 
 from sparsact import (
     DSMRegressor,
@@ -34,6 +34,7 @@ REGRESSORS = {
     "trained": lambda: DSMRegressor(16, 4, solver="rmsprop", epochs=2, random_state=0),
     "network": lambda: SparselyActivatedRegressor(4, n_restarts=1, max_iter=8, random_state=0),
 }
+QUICK = [name for name in REGRESSORS if name != "network"]  # a network takes a second and a half
 CLASSIFIERS = {"classes": LowDegreeClassifier, "classes of buckets": lambda: LSHClassifier(**TABLES)}
 EVERY = REGRESSORS | CLASSIFIERS
 TAKE_SPARSE = ("cells", "moments", "kernel", "folds", "real", "classes")
@@ -63,7 +64,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize("name", few_of(REGRESSORS, QUICK))
 def test_layouts(name):
     """One layout of memory, another: the same bits, and the rows are left as they were."""
     y = read_only(Y)
@@ -76,7 +77,7 @@ def test_layouts(name):
         np.testing.assert_array_equal(np.asarray(X, dtype=np.int64), SIGNS)
 
 
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize("name", few_of(REGRESSORS, QUICK))
 def test_bits_of_every_type(name):
     expected = REGRESSORS[name]().fit(BITS, Y).predict(BITS)
     for dtype in (bool, np.uint8, np.uint64, np.float32):
@@ -105,6 +106,7 @@ def test_frames(name):
         model.predict(frame[list("bacde")])
 
 
+@pytest.mark.grid
 @grid(name=EVERY)
 def test_what_is_refused(name):
     y = Y if name in REGRESSORS else (Y > 0).astype(int)

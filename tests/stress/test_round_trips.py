@@ -50,6 +50,7 @@ def test_rows_forgotten_leave_no_bit(solver, drawn):
     same_bits(answers(model.remove(X, y, weights)), answers(never))
 
 
+@pytest.mark.grid
 @settings(max_examples=15)
 @given(rows, rows)
 def test_any_grouping_of_rows_gives_the_same_bits(one, other):

@@ -165,6 +165,7 @@ def test_sums_of_masked_features_scale_with_the_targets(router):
         np.testing.assert_allclose(predictions(Y * scale) / scale, expected, rtol=1e-9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("scale", few_of([1e-300, 1e300], [1e-300]))
 def test_networks_scale_with_the_targets(scale):
     def predictions(y):

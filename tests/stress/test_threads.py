@@ -73,6 +73,7 @@ def test_polynomials(solver):
     same_bits([low_degree(solver, n_jobs) for n_jobs in THREADS])
 
 
+@pytest.mark.grid
 def test_folds_and_classes():
     same_bits([others(n_jobs) for n_jobs in THREADS])
 
@@ -128,6 +129,7 @@ def test_the_environment_sets_no_result():
     assert printed[0] == printed[1] != b""
 
 
+@pytest.mark.grid
 def test_estimators_in_threads_of_python():
     tasks = [
         lambda: low_degree("moments", 2),

@@ -66,6 +66,7 @@ def test_the_information_of_the_whole_cube_is_exact():
     np.testing.assert_allclose(information, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.grid
 def test_all_rows_are_used_where_they_predict_better():
     """From 40 of 700 rows the search knows little; the likelihood of all rows then rises by hundreds."""
     rng, n = np.random.default_rng(1), 10

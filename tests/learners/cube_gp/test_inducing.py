@@ -158,6 +158,7 @@ def test_error_falls_with_the_rows_and_intervals_hold(monkeypatch):
     assert (abs(mean - f[900:]) <= 1.96 * deviation).mean() > 0.9
 
 
+@pytest.mark.grid
 def test_repeated_rows_are_merged_and_weights_count():
     X, y, _ = table(8)
     counts = np.random.default_rng(9).integers(1, 4, M)

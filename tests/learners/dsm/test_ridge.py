@@ -104,6 +104,7 @@ def test_the_solution_waits_until_it_is_asked_for():
     assert not np.allclose(found.coefficients_, first)
 
 
+@pytest.mark.grid
 def test_rows_are_blocked():
     """With 1,024 units, 4,096 rows are summed at once, and 256 predicted."""
     many, targets = np.tile(X, (20, 1)), np.tile(Y, (20, 1))

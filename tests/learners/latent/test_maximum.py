@@ -283,6 +283,7 @@ def test_a_bound_is_compared_in_the_precision_of_the_targets():
     assert model.n_censored_ == (y == np.float32(0.3)).sum() > 0
 
 
+@pytest.mark.grid
 def test_a_search_that_begins_with_some_of_many_rows_ends_where_the_others_do(monkeypatch):
     """Rows times monomials are beyond the limit, which is lowered; the maximum is the same to 1e-4 of an error."""
     rows = bent_rows("saturated", 3000, 40, rare=0.03)

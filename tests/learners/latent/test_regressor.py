@@ -72,6 +72,7 @@ def test_without_bounds_and_penalty_it_is_least_squares():
     assert ratio == pytest.approx(1, rel=1e-4)  # maximum likelihood divides by the rows, up to the least noise
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("share", few_of([0.3, 0.6, 0.9], [0.6]))
 def test_an_additive_latent_comes_out_additive_and_intervals_hold(share):
     """Eight draws of six coefficients: 95 % intervals of fewer than 40 of 48 hold by chance below 2e-3."""
@@ -164,6 +165,7 @@ def test_a_process_without_bounds_is_the_process_of_its_kernel():
     np.testing.assert_allclose(deviation**2, variance, rtol=1e-3)
 
 
+@pytest.mark.grid
 def test_many_rows_are_solved_by_conjugate_gradients(monkeypatch):
     monkeypatch.setattr(posterior, "factor_is_faster", lambda *_: False)
     X, y, f, _ = behind_floor(0.4, n=11, m=300, pair=1.0)

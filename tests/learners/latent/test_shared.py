@@ -130,6 +130,7 @@ def test_fractions_are_probabilities_of_states():
     np.testing.assert_allclose(fractions("two-state", f[:2, :1]).value, weights[0] / (weights[0] + weights[1]))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("apart", [False, True])
 def test_95_percent_intervals_of_energies_hold(apart):
     """In 10 data sets of 20 coefficients, fewer than 176 hold with probability below 1e-4; errors within one depend."""
@@ -175,6 +176,7 @@ def test_a_sequence_of_one_link_is_that_link():
     np.testing.assert_array_equal(one.predict(bits), other.predict(bits))
 
 
+@pytest.mark.grid
 def test_rows_without_a_target_say_nothing_of_it():
     """A row of NaN alone is as none; weights count rows; a row of both targets is as one row of each."""
     bits, y, _ = energies(90, 4)
@@ -221,7 +223,9 @@ def test_a_contrast_of_neighbours_is_as_sure_as_twice_its_coefficient():
     np.testing.assert_allclose(found, 2 * model.standard_errors([(2,), (0,)]).T, rtol=1e-12)
 
 
-@pytest.mark.parametrize("links", [LINKS, "three-state", ("two-state", "three-state", "log")])
+@pytest.mark.parametrize(
+    "links", [LINKS, "three-state", pytest.param(("two-state", "three-state", "log"), marks=pytest.mark.grid)]
+)
 def test_what_is_pickled_or_loaded_is_what_was_fitted(links, tmp_path):
     bits, y, _ = energies(80, 4, apart=links == LINKS)
     y = y[:, 1] if links == "three-state" else np.column_stack([y, np.exp(y[:, 0])])[:, : len(links)]
@@ -272,6 +276,7 @@ def test_targets_that_are_none_are_refused():
         model.curve(np.zeros(3))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("m", [2, 6, 20])
 def test_few_rows_and_constant_targets_do_not_diverge(m):
     bits, y, _ = energies(m, 8)

@@ -56,6 +56,7 @@ def test_the_variance_is_where_it_was_planted(fitted):
     assert np.triu(found.variance_by_pair(), 1).argmax() == 3  # sites 0 and 3
 
 
+@pytest.mark.grid
 def test_noise_is_not_learned():
     """Out-of-fold predictions of pure noise are no better than the mean, but for luck."""
     rng = np.random.default_rng(5)
@@ -146,6 +147,7 @@ def test_intervals_are_as_wide_as_errors_of_rows_left_out(fitted):
         model.prediction_intervals(X, 1.0)
 
 
+@pytest.mark.grid
 def test_processes_on_grids_and_with_too_many_combinations():
     """The same predictions from conjugate gradients as from a matrix; few rows of a process still predict."""
     X, y, cells, f = planted(2, m=60)
@@ -204,6 +206,7 @@ def test_letters_that_are_not_known(fitted):
         LettersRegressor("amino acids").fit(["AB", "CD"], [1, 2])
 
 
+@pytest.mark.grid
 def test_a_new_quantity_is_the_nearest_one():
     rng = np.random.default_rng(11)
     X = np.column_stack([rng.choice([0.1, 0.5, 2.0], 40), rng.integers(3, size=40)])

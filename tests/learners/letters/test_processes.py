@@ -57,6 +57,7 @@ def test_the_kernel_is_its_formula():
     np.testing.assert_allclose(kernel.covariance(codes[:9], codes), covariance(kernel, codes[:9], codes))
 
 
+@pytest.mark.grid
 def test_likelihood_and_its_gradient():
     kernel, codes, y, weights = drawn(1, m=20)
     value, gradient = log_likelihood_gradient(kernel, codes, y, weights)

@@ -37,6 +37,7 @@ def same(a, b):
     assert_array_equal(a.r2_, b.r2_)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("solver", SOLVERS)
 @properties
 @given(
@@ -61,6 +62,7 @@ def test_any_order_and_any_split(solver, written, m, n, degree, seed):
     same(streamed, whole)
 
 
+@pytest.mark.grid
 @properties
 @given(m=st.integers(2, 40), n=st.integers(1, 6), solver=st.sampled_from(SOLVERS), data=st.data())
 def test_any_tree_of_merges(m, n, solver, data):

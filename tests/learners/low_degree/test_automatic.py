@@ -29,6 +29,7 @@ def auto(**parameters):
     return LowDegreeRegressor(degree="auto", **parameters)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("noise", "as_bits"), [(0.0, False), (0.5, True)])
 def test_many_uniform_rows(noise, as_bits):
     X, y = rows(600, 7, noise)
@@ -39,6 +40,7 @@ def test_many_uniform_rows(noise, as_bits):
     assert_array_equal(model.coefficients_, LowDegreeRegressor(3).fit(X, y).coefficients_)
 
 
+@pytest.mark.grid
 def test_the_choice_is_the_best_on_new_rows():
     """No other degree does better on new rows by more than a hundredth of the variance."""
     X, y = rows(1500, 8, 1.0)
@@ -138,6 +140,7 @@ def test_the_whole_cube_and_several_targets():
     assert auto().fit(X, y).degree_ == 2
 
 
+@pytest.mark.grid
 def test_memory_limits_it():
     X, y = rows(2500, 12)
     assert auto(max_memory=1e6).fit(X, y).degree_ < auto().fit(X, y).degree_
@@ -150,6 +153,7 @@ def test_a_list_of_subsets_stands():
     assert model.r2_ == pytest.approx(1)
 
 
+@pytest.mark.grid
 def test_later_rows_keep_the_degree_and_the_bits():
     X, y = rows(2500, 8, 0.1)
     whole = LowDegreeRegressor(3).fit(X, y)
@@ -206,6 +210,7 @@ def test_saved_and_loaded(tmp_path, statistic):
         assert_array_equal(loaded.merge(model).coefficients_, twice.coefficients_)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("kind", "alpha"),
     few_of(product(["bits", "real", "targets"], [0.0, 2.0]), [("bits", 2.0), ("real", 0.0), ("targets", 0.0)]),
@@ -232,6 +237,7 @@ def test_the_estimators_and_the_table_choose_alike(kind, alpha):
     assert (given.degree_, given.alpha_) == (2, LowDegreeRegressorCV((2,)).fit(X, Y).alpha_)
 
 
+@pytest.mark.grid
 def test_a_stream_is_chosen_for_as_a_whole():
     """Few rows allow more monomials than many do: what the sums serve follows from the rows so far."""
     X, y = rows(1600, 12, 0.2)

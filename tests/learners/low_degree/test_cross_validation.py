@@ -119,6 +119,7 @@ def test_more_monomials_than_rows():
             assert_allclose(model.cv_results_["fold_mse"][i, fold], (error**2).mean(), rtol=1e-6)
 
 
+@pytest.mark.grid
 @given(
     st.lists(st.integers(1, 60), min_size=1, max_size=7),
     st.integers(2, 7),

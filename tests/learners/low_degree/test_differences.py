@@ -21,6 +21,7 @@ def listed(family: Family) -> SymmetricDifferences:
     return SymmetricDifferences.of(Family(family.n, family.masks, None))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("n", "degree"), [(0, 2), (5, 0), (4, 1), (3, 2), (9, 3), (70, 2), (131, 1)])
 def test_rank_and_search_agree(n, degree):
     family = Family.full(n, degree)

@@ -285,6 +285,7 @@ def harm(tmp_path_factory):
     return dict(zip(FORGERIES, done.stdout.split(), strict=True)), done.stderr
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_file_that_was_made_up(harm, name):
     """Its digest is right and its content absurd: it is refused by name, or harmless."""

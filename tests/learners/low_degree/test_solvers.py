@@ -163,6 +163,7 @@ def test_conjugate_gradients(monkeypatch, kind, alpha, fit_intercept):
     assert_allclose(iterated.r2_, direct.r2_, atol=1e-9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("n", "degree", "min_degree"), [(5, 2, 1), (7, 4, 2), (66, 3, 1), (6, 6, 1), (9, 1, 1)])
 def test_krawtchouk_sums_are_the_gram_matrix_between_points(n, degree, min_degree):
     signs = np.random.default_rng(n).choice([1.0, -1.0], (23, n)).astype(np.float32)

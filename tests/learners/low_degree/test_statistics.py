@@ -83,6 +83,7 @@ def test_rows_and_moments_agree_beyond_a_word(n, m, n_subsets):
         same(*(filled(form, *data) for form in forms(family, 2)), family)
 
 
+@pytest.mark.grid
 @properties
 @given(**cases)
 def test_the_answers_are_the_rational_ones(n, m, T, degree, min_degree, weighted, seed):

@@ -53,6 +53,7 @@ def test_another_layout_is_taken_where_the_target_turns_to_another_column():
     assert adapting.n_samples_seen_ == len(X) == WINDOW * STEP
 
 
+@pytest.mark.grid
 def test_a_new_layout_matches_a_fit_to_the_rows_held():
     model, rng, held = LSHRegressor(**SETTINGS), np.random.default_rng(2), []
     while not model.n_adaptations_ and len(held) < 20:

@@ -35,6 +35,7 @@ def test_what_is_removed_was_never_there(options, kernels_in_use):
     np.testing.assert_allclose(both.predict(QUERIES), left.predict(QUERIES), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.grid
 @given(st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=30))
 def test_any_order_of_adding_and_removing_counts_what_is_left(steps):
     """Against a multiset kept by hand: refusals included."""
@@ -128,6 +129,7 @@ def test_merging_what_differs_names_it(part):
     assert same(before, state(ours))
 
 
+@pytest.mark.grid
 def test_merging_other_columns_names_or_kinds():
     ours = model().fit(X, Y)
     with pytest.raises(ValueError, match="centre"):

@@ -76,6 +76,7 @@ def test_the_first_query_has_nothing_to_make(dtype, monkeypatch):
     assert predict(QUERIES[0]) == pytest.approx(expected[0], rel=1e-5)
 
 
+@pytest.mark.grid
 def test_weights_that_are_no_counts_keep_their_digits():
     learner = model().fit(X, Y, np.linspace(0.1, 3.3, len(X)))
     predict = learner.predictor("float32")
@@ -129,6 +130,7 @@ def test_exported_programs_are_equal_to_the_predictor(options, kind, rounding, d
     np.testing.assert_allclose(values[:, 0], predict(QUERIES), rtol=rounding, atol=rounding)
 
 
+@pytest.mark.grid
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 def test_exported_c_of_several_targets_is_clean_under_sanitizers(tmp_path):
     learner = model().fit(X, np.column_stack([Y, 1e6 + Y]))
@@ -177,6 +179,7 @@ def without_row(learner, x, y, row):
     return [first_tables_by_hand(model, n_tables, x[[row]])[0] for n_tables in range(1, 5)]
 
 
+@pytest.mark.grid
 def test_the_frontier_measures_held_out_rows_and_limits_choose_on_it(tmp_path):
     x, y = rows(m=3000)
     learner = model(n_tables=8, bucket_width=0.5, degree="auto", directions="auto").fit(x[:2500], y[:2500])

@@ -239,6 +239,7 @@ def test_a_line_through_noise_is_no_trend(m, d):
     assert fitted.score(points[m:], noise[m:]) > -0.2
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 24), marks=pytest.mark.slow)], ids=str)
 def test_thin_buckets_without_a_penalty(degree, seeds):
@@ -271,6 +272,7 @@ def of_kinks(alpha):
     return LSHRegressor(random_state=0, alpha=alpha).fit(table, y)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "change", few_of(["noise", "offset", "unit", "y", "copies", "order"], ["noise", "y", "copies"])
 )

@@ -16,6 +16,7 @@ def classifier(**options):
     return LSHClassifier(**{"n_tables": 5, "random_state": 1, **options})
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", [str, object, int, bool])
 def test_labels_of_any_kind(kind):
     labels = {str: LABELS, object: LABELS.astype(object), int: (LABELS == "low") * 3 - 1, bool: LABELS == "low"}[kind]
@@ -50,6 +51,7 @@ def test_constants_in_buckets_are_shares_of_classes():
     assert (queries >= 0).any()
 
 
+@pytest.mark.grid
 def test_classes_may_come_late_if_they_are_listed():
     ordered = np.argsort(LABELS, kind="stable")
     late = classifier().partial_fit(X[ordered[:200]], LABELS[ordered[:200]], classes=["middle", "low", "high"])
@@ -85,6 +87,7 @@ def test_rows_leave_with_their_label_alone():
     )
 
 
+@pytest.mark.grid
 def test_models_of_other_classes_do_not_merge():
     numbers = np.unique(LABELS, return_inverse=True)[1]
     with pytest.raises(ValueError, match="classes"):

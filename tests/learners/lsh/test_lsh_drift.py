@@ -74,6 +74,7 @@ def test_residuals_by_a_t_test(learner):
     assert "residuals" not in str(learner.drift(X))
 
 
+@pytest.mark.grid
 def test_rows_that_left_count_no_more():
     X, Y = rows(m=800)
     learner = model().fit(X, Y)
@@ -113,6 +114,7 @@ def rows_like(name, rng, m):
     return np.exp(rng.normal(size=(m, 8)))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "name", few_of(["normal", "heavy", "clusters", "discrete", "copies", "log-normal"], ["copies"])
 )

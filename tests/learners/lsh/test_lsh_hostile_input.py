@@ -84,6 +84,7 @@ def test_duplicated_rows_are_not_left_in_where_one_is_left_out():
     assert min(trial.error for trial in twice.trials_) > 0.9  # of the deviation: a copy left in would explain all
 
 
+@pytest.mark.grid
 @families
 def test_types_of_numbers(options):
     small, y = (X[:120] * 4).astype(np.int8), Y[:120]
@@ -176,6 +177,7 @@ def test_widths_of_any_size(family, degree):
             model(family=family, degree=degree, bucket_width=width, n_hashes=3).fit(X, Y)
 
 
+@pytest.mark.grid
 @families
 def test_more_columns_than_rows_and_many_columns(options):
     rng = np.random.default_rng(0)

@@ -98,6 +98,7 @@ def frame(m, rng, n_towns=40):
     return table, target
 
 
+@pytest.mark.grid
 def test_categories_of_a_frame_by_their_type():
     table, y = frame(1700, np.random.default_rng(3))
     learner = model(n_tables=8).fit(table[:1200], y[:1200])
@@ -113,6 +114,7 @@ def test_categories_of_a_frame_by_their_type():
     np.testing.assert_array_equal(by_number.predict(texts.to_numpy()[1200:]), expected)
 
 
+@pytest.mark.grid
 def test_few_categories_are_zeros_and_ones():
     rng = np.random.default_rng(0)
     codes = rng.choice([3.0, 7.0, 20.0], 500)
@@ -127,6 +129,7 @@ def test_few_categories_are_zeros_and_ones():
     )
 
 
+@pytest.mark.grid
 def test_a_category_that_fit_did_not_see_says_nothing_and_one_line_says_so():
     """Its numbers are the mean of the others over rows; so are the numbers of a missing one where fit met none."""
     rng = np.random.default_rng(0)
@@ -189,6 +192,7 @@ def test_mean_targets_of_unequal_categories():
     assert np.abs(mean_targets(places, noise[:, None], np.ones(len(noise)))).max() < 0.3
 
 
+@pytest.mark.grid
 def test_many_categories_that_say_nothing_do_little_harm():
     rng = np.random.default_rng(5)
     numbers, towns = rng.uniform(-1, 1, (2000, 2)).round(2), rng.integers(0, 200, 2000).astype(float)

@@ -56,6 +56,7 @@ def test_intervals_hold_what_they_promise_everywhere(learner, confidence):
     assert abs(covered.mean() - confidence) < 0.06
 
 
+@pytest.mark.grid
 def test_intervals_are_wider_where_there_is_more_noise(learner):
     intervals = learner.predict_interval([[0.0, -0.8], [0.0, 0.8]])
     left, right = intervals[:, 1] - intervals[:, 0]

@@ -59,6 +59,7 @@ def test_hyperplanes_give_sign_patterns_about_the_mean(kernels_in_use):
     np.testing.assert_allclose(learner.predict(QUERIES + 0.3), expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("degree", "weighted"), [(1, False), (2, True)])
 def test_a_bucket_is_a_ridge_regression(degree, weighted, kernels_in_use):
     """scikit-learn's Ridge, bucket by bucket, on monomials of the place within the cell; averages by weight."""

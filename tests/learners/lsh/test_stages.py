@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from functools import cache
+from itertools import product
 from unittest.mock import patch
 
 import numpy as np
@@ -54,6 +55,7 @@ def fitted(form, n_targets=1):
     return deepcopy(_fitted(form, n_targets))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_added_and_removed_leave_the_model_as_it_was(form):
     model = fitted(form)
@@ -113,6 +115,7 @@ def test_parts_merge_to_the_whole(form):
     np.testing.assert_allclose(merged.predict(NEW), whole.predict(NEW), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.grid
 def test_models_of_other_stages_do_not_merge():
     model, other = (staged(n_stages=2).fit(X, y) for y in (Y, Y + 0.1 * X[:, 0] ** 2))
     with pytest.raises(ValueError, match="cannot be merged"):
@@ -130,8 +133,9 @@ def test_neither_order_nor_copies_of_rows_matter(form):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("statistic", [True, False])
+@pytest.mark.parametrize(
+    ("form", "statistic"), few_of(product(FORMS, [True, False]), [("both", True), ("stages", False)])
+)
 def test_files_hold_all_of_it(form, statistic, tmp_path):
     Y2 = np.column_stack([Y, X[:, 0] ** 2])
     model = fitted(form, 2)
@@ -145,6 +149,7 @@ def test_files_hold_all_of_it(form, statistic, tmp_path):
         )
 
 
+@pytest.mark.grid
 def test_a_prediction_is_the_sum_of_its_parts():
     model = staged(base="trees", n_stages=2, extrapolate="linear").fit(X, Y)
     table, fixed = model.table_, model._fixed
@@ -169,6 +174,7 @@ def test_further_stages_are_added_where_they_help_and_only_there():
     assert errors[0] < 0.93 * errors[1]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("base", "target"), [("linear", np.sin(3 * X[:, 0] + X[:, 1])), ("trees", np.sign(X[:, 0] - 0.3))]
 )
@@ -279,6 +285,7 @@ def test_columns_drop_out_for_a_gain_of_one_per_cent_from_500_rows_on():
     assert few is None
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("offset", "size"), [(3e9, 1.0), (-1e13, 1e3), (0.0, 1e-160)])
 def test_trees_learn_targets_of_any_offset_and_size(offset, size):
     plain = trees.learn_trees(X, Y[:, None], np.ones(len(X)), 3)

@@ -51,6 +51,7 @@ def seen(model, X):
     return 1 - 2 * X if model.encoding_ == "bits" else X
 
 
+@pytest.mark.grid
 @given(
     kind=st.sampled_from(KINDS),
     target=st.sampled_from(["noise", "constant", "linear", "bent", "huge"]),

@@ -248,6 +248,7 @@ def test_raised_thresholds_separate(k):
     assert (apart.theta[:, :-1] == units.theta[:, :-1]).all()
 
 
+@pytest.mark.grid
 def test_pruning_a_tree_of_noise_leaves_a_constant():
     left = []
     for seed in range(10):

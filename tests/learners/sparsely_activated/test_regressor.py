@@ -39,6 +39,7 @@ def test_a_weight_is_a_number_of_rows(kind, k):
     assert weighted.loss_ == pytest.approx(repeated.loss_, rel=1e-4)
 
 
+@pytest.mark.grid
 def test_weights_below_one_are_shares():
     X, y = data()
     weights = np.random.default_rng(1).integers(1, 4, len(y)) / 1e6
@@ -48,6 +49,7 @@ def test_weights_below_one_are_shares():
     assert_allclose(plain.predict(X), SparselyActivatedRegressor(**QUICK).fit(X, y).predict(X))
 
 
+@pytest.mark.grid
 def test_rows_of_weight_zero_are_not_there():
     X, y = data()
     weights = (np.arange(len(y)) % 3 > 0).astype(float)
@@ -57,6 +59,7 @@ def test_rows_of_weight_zero_are_not_there():
     assert_array_equal(seen.predict(X), kept.predict(X))
 
 
+@pytest.mark.grid
 def test_encodings_say_the_same():
     X, y = data()
     models = {name: SparselyActivatedRegressor(**QUICK) for name in ("bits", "bool", "signs")}
