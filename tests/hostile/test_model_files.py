@@ -54,7 +54,6 @@ def test_content_that_was_made_up(contents, tmp_path_factory, kind, seed):
     try_content(contents, tmp_path_factory.getbasetemp() / "made up", kind, seed)
 
 
-@pytest.mark.grid
 @pytest.mark.slow
 @settings(bounded, max_examples=10_000)
 @given(kind=kinds, seed=seeds)
