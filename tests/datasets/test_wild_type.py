@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from grids import grid
 
@@ -56,6 +57,20 @@ def test_the_row_of_a_wild_type_says_which_values_are_0():
     found = sa.fit_table(switches, "y", degree=1, wild_type="2")
     assert [column.values for column in found.encoding.columns] == [("1", "0"), ("0", "1")]
     assert {term.subset for term in found.targets[0].terms} == {("a=1→0",), ("b=0→1",)}
+
+
+def test_a_number_is_that_of_a_row_in_any_file(tmp_path):
+    """Cells of a CSV file are texts, and columns of switches hold ``1``; in a column of codes, digits are a name."""
+    switches = pa.table({"a": [1, 1, 0, 0], "b": [0, 1, 0, 1], "dose": [0.5, 3, 2, 12], "y": range(4)})
+    codes = pa.table({"code": ["0110", "1001", "12", "3"], "y": range(4)})
+    for number in ("1", "2", "3"):
+        for name, columns, given_table in (("s.csv", ["a", "b"], switches), ("c.csv", ["code"], codes)):
+            pa.csv.write_csv(given_table, tmp_path / name)
+            found = [wild_types(Parts.open(one), columns, number) for one in (given_table, tmp_path / name)]
+            row = 3 if (name, number) == ("c.csv", "3") else int(number) - 1
+            assert found[0] == found[1] == {one: str(given_table[one][row].as_py()) for one in columns}
+    assert wild_types(Parts.open(codes), ["code"], "1001") == {"code": "1001"}
+    assert wild_types(Parts.open(codes), ["code"], "0000") == {"code": "0000"}
 
 
 @pytest.mark.parametrize(

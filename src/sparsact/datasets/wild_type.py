@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.cell_values import equal_length_bytes, is_text, spelling
+from sparsact.datasets.cell_values import equal_length_bytes, has_code, is_text, spelling
 from sparsact.datasets.columns import Column, Encoding
 from sparsact.datasets.sites import Mutations, mutations
 from sparsact.datasets.table_files import Parts
@@ -23,23 +23,29 @@ def wild_types(parts: Parts, names: Sequence[str], given: str) -> dict[str, str]
     """Text of the wild type in each of the named columns where it has one.
 
     ``"most-frequent"`` takes the most frequent letter at each place, or of two values the more frequent one; a text
-    that some cell holds is the name of its row; a whole number is that of a row, from 1; any other is the sequence.
+    that some cell holds is the name of its row; a whole number counts rows from 1, unless a column of codes, such as
+    ``0110``, holds it; any other is the sequence.
     """
     if given == MOST_FREQUENT:
         return most_frequent(parts, names)
     row = _row(parts, given)
-    if row is None and given.isdecimal():
+    if row is None and is_number(given):
         raise ValueError(f"wild type {given}: {parts.name} has no row of that number; rows count from 1.")
     return dict.fromkeys(names, given) if row is None else {name: row[name] for name in names if row[name]}
 
 
 def _row(parts: Parts, given: str) -> dict[str, str] | None:
-    """Texts of the first row with a cell that holds just this, or else of the row of this number; empty if missing."""
-    number, numbered = int(given) - 1 if given.isdecimal() else -1, None
+    """Texts of the first row with a cell that holds just this, or else of the row of this number; empty if missing.
+
+    In a CSV file every cell is a text: a cell of a numeric column is no name.
+    """
+    counts_rows = is_number(given)
+    number, numbered = int(given) - 1 if counts_rows else -1, None
     for batch in parts.batches(parts.names):
         with batch:
             texts = [pc.utf8_trim_whitespace(column) for column in batch.columns.columns if is_text(column.type)]
-            places = [place for text in texts if (place := pc.index(text, given).as_py()) >= 0]
+            names = [text for text in texts if not counts_rows or has_code(text)]
+            places = [place for name in names if (place := pc.index(name, given).as_py()) >= 0]
             place = min(places) if places else number - batch.overall
             if 0 <= place < len(batch):
                 values = batch.columns.slice(place, 1).to_pylist()[0].items()
@@ -47,6 +53,11 @@ def _row(parts: Parts, given: str) -> dict[str, str] | None:
             if places:
                 break
     return numbered
+
+
+def is_number(given: str) -> bool:
+    """Whether it is a whole number as numbers are written, without a leading zero."""
+    return given.isdecimal() and str(int(given)) == given
 
 
 def most_frequent(parts: Parts, names: Sequence[str]) -> dict[str, str]:
