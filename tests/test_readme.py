@@ -125,7 +125,7 @@ N_BLOCKS = {
     "quickstart": 6,
     "for_scientists": 9,
     "experiments": 7,
-    "for_theorists": 8,
+    "for_theorists": 9,
     "for_model_builders": 11,
     "for_fast_regression": 10,
     "for_inference_engineers": 6,
