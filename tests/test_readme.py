@@ -126,7 +126,7 @@ N_BLOCKS = {
     "for_scientists": 9,
     "experiments": 7,
     "for_theorists": 9,
-    "for_model_builders": 11,
+    "for_model_builders": 12,
     "for_fast_regression": 10,
     "for_inference_engineers": 6,
     "my_models": 2,
