@@ -118,6 +118,8 @@ FIGURES: dict[str, tuple[str, str, str]] = {
             ("kin40k", "kin40k", "LSHRegressor"),
             ("network", "kin40k", "MLP"),
             ("interpolation", "kin40k", "RBFInterpolator"),
+            ("CatBoost", "kin40k", "CatBoost"),
+            ("LightGBM", "kin40k", "LightGBM"),
         )
         for suffix, quantity in (
             *(("", "one query"), (" 99", "one query, 99th percentile")),
