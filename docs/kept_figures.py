@@ -109,6 +109,16 @@ FIGURES: dict[str, tuple[str, str, str]] = {
     "loading error": (LOADING, "RMSE over that of LightGBM, refitted", "{:.3f}"),
     "update time": (HELD, "2,000 in, 2,000 out, 10,000 predictions", "{:.0f} ms"),
     "large fit": ("robot arm: 2,000,000 x 6", "fit, two threads", "{:.0f} s"),
+    **{
+        f"{name} balance": ("8 experts trained 300 steps", f"{balanced}: Jain index, least of seeds", spelled)
+        for name, balanced, spelled in (
+            ("biases", "biases at rate 0.01", "{least:.2f}"),
+            ("loss", "loss of weight 0.01", "{least:.2f} to {most:.2f}"),
+            ("mixtral", "transformers, loss as of weight 0.01", "{least:.2f} to {most:.2f}"),
+            ("stronger loss", "loss of weight 0.04", "{least:.2f}"),
+            ("stronger mixtral", "transformers, loss as of weight 0.04", "{least:.2f}"),
+        )
+    },
     "two columns query": ("terrain, 2-d", "LSHRegressor: one query", "{:.1f} microseconds"),
     "two columns row": ("terrain, 2-d", "LSHRegressor: a row of a batch", "{:.2f} microseconds"),
     **{
@@ -118,8 +128,8 @@ FIGURES: dict[str, tuple[str, str, str]] = {
             ("kin40k", "kin40k", "LSHRegressor"),
             ("network", "kin40k", "MLP"),
             ("interpolation", "kin40k", "RBFInterpolator"),
-            ("CatBoost", "kin40k", "CatBoost"),
-            ("LightGBM", "kin40k", "LightGBM"),
+            ("catboost", "kin40k", "CatBoost"),
+            ("lightgbm", "kin40k", "LightGBM"),
         )
         for suffix, quantity in (
             *(("", "one query"), (" 99", "one query, 99th percentile")),

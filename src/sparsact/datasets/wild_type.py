@@ -28,36 +28,28 @@ def wild_types(parts: Parts, names: Sequence[str], given: str) -> dict[str, str]
     """
     if given == MOST_FREQUENT:
         return most_frequent(parts, names)
-    row = _row(parts, given)
-    if row is None and is_number(given):
+    number = int(given) - 1 if given.isdecimal() and str(int(given)) == given else None  # 0110 is a code
+    row = _row(parts, given, number)
+    if row is None and number is not None:
         raise ValueError(f"wild type {given}: {parts.name} has no row of that number; rows count from 1.")
     return dict.fromkeys(names, given) if row is None else {name: row[name] for name in names if row[name]}
 
 
-def _row(parts: Parts, given: str) -> dict[str, str] | None:
-    """Texts of the first row with a cell that holds just this, or else of the row of this number; empty if missing.
-
-    In a CSV file every cell is a text: a cell of a numeric column is no name.
-    """
-    counts_rows = is_number(given)
-    number, numbered = int(given) - 1 if counts_rows else -1, None
+def _row(parts: Parts, given: str, number: int | None) -> dict[str, str] | None:
+    """Texts of the first row with a cell that holds just this, or else of the row of this number; empty if missing."""
+    numbered = None
     for batch in parts.batches(parts.names):
         with batch:
             texts = [pc.utf8_trim_whitespace(column) for column in batch.columns.columns if is_text(column.type)]
-            names = [text for text in texts if not counts_rows or has_code(text)]
+            names = texts if number is None else filter(has_code, texts)  # numbers of a CSV file are texts, not names
             places = [place for name in names if (place := pc.index(name, given).as_py()) >= 0]
-            place = min(places) if places else number - batch.overall
+            place = min(places) if places else -1 if number is None else number - batch.overall
             if 0 <= place < len(batch):
                 values = batch.columns.slice(place, 1).to_pylist()[0].items()
                 numbered = {name: "" if value is None else spelling(value) for name, value in values}
             if places:
                 break
     return numbered
-
-
-def is_number(given: str) -> bool:
-    """Whether it is a whole number as numbers are written, without a leading zero."""
-    return given.isdecimal() and str(int(given)) == given
 
 
 def most_frequent(parts: Parts, names: Sequence[str]) -> dict[str, str]:
