@@ -214,6 +214,16 @@ def test_rows_left_out_by_folds_match_tables_without_them(degree):
 
 
 @pytest.mark.parametrize("library", ["lightgbm", "catboost", "sklearn"])
+@pytest.mark.parametrize(("rows", "target"), [(np.ones((40, 3)), np.arange(40.0)), (X[:40], np.full(40, 0.1))])
+def test_what_is_constant_has_its_mean(library, rows, target):
+    """CatBoost refuses constant columns, and constant targets."""
+    if library != "sklearn":
+        pytest.importorskip(library)
+    fitted = getattr(trees, library)({}, 12, (rows, target, np.ones(40)), None, 0)
+    np.testing.assert_allclose(fitted.predict(X[:7]), target.mean(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "catboost", "sklearn"])
 def test_trees_in_arrays_say_what_the_library_says(library, kernels_in_use):
     if library == "lightgbm":
         lightgbm = pytest.importorskip("lightgbm")

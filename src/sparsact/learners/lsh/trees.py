@@ -80,13 +80,9 @@ def learn_trees(X: Array, Y: Array, weights: Array, seed: int) -> tuple[TreeEnse
         # Libraries hold targets in float32: targets far from 0, or as small as its least numbers, would become equal.
         (base, grown), found = _out_of_fold(choices, (Z, Y[:, target] / unit, weights), seed)
         values[:, target] = level + unit * found
-        trees = tuple(
-            tree._replace(
-                thresholds=centre[tree.columns] + tree.thresholds / units[tree.columns], leaves=unit * tree.leaves
-            )
-            for tree in grown
-        )
-        fitted.append((level + unit * base, trees))
+        borders = (centre[tree.columns] + tree.thresholds / units[tree.columns] for tree in grown)
+        trees = (tree._replace(thresholds=b, leaves=unit * tree.leaves) for tree, b in zip(grown, borders, strict=True))
+        fitted.append((level + unit * base, tuple(trees)))
     return TreeEnsemble.joined(fitted), values
 
 
@@ -180,14 +176,16 @@ def catboost(parameters: dict[str, Any], n_rounds: int, rows: Rows, held_out: Ro
     """CatBoost's symmetric trees fitted to rows; rows held out, if any, choose the number of rounds."""
     cb: Any = import_module("catboost")
     X, y, weights = rows
+    if not (np.ptp(X.astype(np.float32), axis=0).any() and np.ptp(y.astype(np.float32))):  # what CatBoost refuses
+        mean = float(np.average(y, weights=weights))
+        return Boosted(lambda Z: np.full(len(Z), mean), 1, mean, ())
     options = {"learning_rate": RATE, "thread_count": 1, "random_seed": seed % 2**31, "verbose": 0}
     model, stop = cb.CatBoostRegressor(iterations=n_rounds, allow_writing_files=False, **options, **parameters), {}
     if held_out is not None:
         stop = {"eval_set": cb.Pool(*held_out[:2], weight=held_out[2]), "early_stopping_rounds": PATIENCE}
     model.fit(X, y, sample_weight=weights, **stop)
     with TemporaryDirectory() as folder:
-        path = Path(folder, "model.json")
-        model.save_model(str(path), format="json")
+        model.save_model(str(path := Path(folder, "model.json")), format="json")
         found = json.loads(path.read_text(encoding="utf-8"))
     scale, (base,) = found["scale_and_bias"]
     trees = tuple(_symmetric_tree(each, scale) for each in found["oblivious_trees"])
