@@ -133,7 +133,6 @@ def test_text_targets_are_classes_without_being_told(capsys, folder):
     assert told["task"] == "classification"
 
 
-@pytest.mark.grid
 @pytest.mark.usefixtures("unrendered")
 def test_several_targets_share_a_degree(capsys, folder, tmp_path):
     files = ("--report", tmp_path / "r.html", "--out", tmp_path / "m.sparsact")
@@ -268,7 +267,6 @@ def piped(monkeypatch, data):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
-@pytest.mark.grid
 def test_a_table_on_stdin(capsys, folder, tmp_path, monkeypatch):
     """Its output is as for a file with these rows; the copy is deleted afterwards, whether it could be read or not."""
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
@@ -321,7 +319,6 @@ def test_tables_that_cannot_be_read_are_named(capsys, tmp_path):
         assert message in err
 
 
-@pytest.mark.grid
 def test_a_pattern_of_files_is_one_table(capsys, folder, tmp_path):
     """The same model bytes as of the whole table, and predictions for every row of all files."""
     table = pa.csv.read_csv(folder / "t.csv")

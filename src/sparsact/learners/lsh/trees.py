@@ -80,9 +80,11 @@ def learn_trees(X: Array, Y: Array, weights: Array, seed: int) -> tuple[TreeEnse
         # Libraries hold targets in float32: targets far from 0, or as small as its least numbers, would become equal.
         (base, grown), found = _out_of_fold(choices, (Z, Y[:, target] / unit, weights), seed)
         values[:, target] = level + unit * found
-        borders = (centre[tree.columns] + tree.thresholds / units[tree.columns] for tree in grown)
-        trees = (tree._replace(thresholds=b, leaves=unit * tree.leaves) for tree, b in zip(grown, borders, strict=True))
-        fitted.append((level + unit * base, tuple(trees)))
+        trees = tuple(
+            t._replace(thresholds=centre[t.columns] + t.thresholds / units[t.columns], leaves=unit * t.leaves)
+            for t in grown
+        )
+        fitted.append((level + unit * base, trees))
     return TreeEnsemble.joined(fitted), values
 
 
